@@ -126,11 +126,12 @@ void bind_automaton(nb::module_& module) {
          Offsets offsets, std::optional<Codes> labels, OptionalArray<double, 1> log_z,
          OptionalArray<double, 1> log_likelihoods, OptionalArray<double, 2> marginals,
          OptionalArray<double, 1> arc_sums, OptionalArray<double, 2> arc_marginals,
-         EdgesOfAny<double> pairs, Patterns patterns, std::optional<Doubles> weights,
-         int n_threads) {
+         EdgesOfAny<double> pairs, Patterns patterns, std::optional<Doubles> weights, int n_threads,
+         double bound) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals, arc_sums,
                                                arc_marginals, pairs, weights);
+        out.bound = bound;
         const auto by_pattern = read_patterns(patterns, nodes.shape(0), automaton.n_arcs());
         if (by_pattern) out.patterns = &*by_pattern;
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
@@ -143,16 +144,17 @@ void bind_automaton(nb::module_& module) {
       array("offsets"), optional_array("labels"), optional_array("log_z"),
       optional_array("log_likelihoods"), optional_array("marginals"), optional_array("arc_sums"),
       optional_array("arc_marginals"), optional_array("pairs"), optional_array("patterns"),
-      optional_array("weights"), nb::arg("n_threads"));
+      optional_array("weights"), nb::arg("n_threads"), nb::arg("bound") = 0.0);
   module.def(
       "fill_weighted_automaton_posteriors",
       [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
          Offsets offsets, Codes labels, Doubles weights, Array<double, 1> log_likelihoods,
          Array<double, 2> marginals, OptionalArray<double, 1> arc_sums, EdgesOfAny<double> pairs,
-         int n_threads) {
+         int n_threads, double bound) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
-        const AutomatonPosteriors out =
+        AutomatonPosteriors out =
             read_outputs(scores, {}, log_likelihoods, marginals, arc_sums, {}, pairs, {});
+        out.bound = bound;
         check_labels(labels, nodes.shape(0), nodes.shape(1));
         check_shape(weights, {nodes.shape(0)}, "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
@@ -161,15 +163,15 @@ void bind_automaton(nb::module_& module) {
       },
       nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
       array("offsets"), array("labels"), array("weights"), array("log_likelihoods"),
-      array("marginals"), optional_array("arc_sums"), optional_array("pairs"),
-      nb::arg("n_threads"));
+      array("marginals"), optional_array("arc_sums"), optional_array("pairs"), nb::arg("n_threads"),
+      nb::arg("bound") = 0.0);
   module.def(
       "fill_automaton_tangents",
       [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
          Offsets offsets, Table marginals, Table node_moves, std::optional<Doubles> arc_moves,
          OptionalArray<const uint8_t, 1> wanted, Array<double, 2> marginal_slopes,
          OptionalArray<double, 1> arc_sum_slopes, OptionalArray<double, 2> arc_slopes,
-         EdgesOfAny<double> pair_slopes, int n_threads) {
+         EdgesOfAny<double> pair_slopes, int n_threads, double bound) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         check_shape(marginals, {nodes.shape(0), nodes.shape(1)},
                     "marginals must have the shape of nodes");
@@ -182,14 +184,15 @@ void bind_automaton(nb::module_& module) {
         const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
         run_kernel([&](Stop& stop) {
           fill_tangents(scores, direction, data_or_null(wanted),
-                        {out.marginals, out.arc_sums, out.arc_marginals, out.pairs}, n_threads,
-                        stop);
+                        {out.marginals, out.arc_sums, out.arc_marginals, out.pairs, bound},
+                        n_threads, stop);
         });
       },
       nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
       array("offsets"), array("marginals"), array("node_moves"), optional_array("arc_moves"),
       optional_array("wanted"), array("marginal_slopes"), optional_array("arc_sum_slopes"),
-      optional_array("arc_slopes"), optional_array("pair_slopes"), nb::arg("n_threads"));
+      optional_array("arc_slopes"), optional_array("pair_slopes"), nb::arg("n_threads"),
+      nb::arg("bound") = 0.0);
   module.def(
       "fill_automaton_viterbi",
       [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,

@@ -391,6 +391,31 @@ void bind_items(nb::module_& module) {
           "add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); },
           nb::arg("name"))
       .def("names", &names_of)
+      .def(
+          "numbers_by_count",
+          [](const StringIndex& index, Array<const int64_t, 1> counts) {
+            check(static_cast<int64_t>(counts.shape(0)) == index.size(),
+                  "counts must have an entry for each name");
+            return to_numpy(index.numbers_by_count(counts.data()));
+          },
+          array("counts"))
+      .def(
+          "renumbered",
+          [](const StringIndex& index, Codes numbers) {
+            const auto size = static_cast<size_t>(index.size());
+            check(numbers.shape(0) == size, "numbers must have an entry for each name");
+            std::vector<int64_t> order(size, -1);
+            for (size_t id = 0; id < size; ++id) {
+              const int32_t number = numbers.data()[id];
+              check(number >= 0 && static_cast<size_t>(number) < size && order[number] < 0,
+                    "numbers must be 0, 1, 2, ... in any order");
+              order[number] = static_cast<int64_t>(id);
+            }
+            StringIndex other;
+            for (const int64_t id : order) other.add(index.at(id));
+            return other;
+          },
+          array("numbers"))
       .def("to_arrays", &arrays_of_index)
       .def_static(
           "from_arrays",

@@ -181,19 +181,34 @@ void bind_linear(nb::module_& module) {
       .def(
           "add_gradient",
           [](const AttributeBlocks& blocks, Table residuals, LeadingSums& sums,
-             Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads) {
+             Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads,
+             double bound, Values powers) {
             check_leading(blocks, sums, residuals.shape(0), residuals.shape(1));
             check_shape(gradient, {count_weights(sums.layout())},
                         "gradient must have an entry for each weight");
             check_shape(bias_gradient, {residuals.shape(1)},
                         "bias_gradient must have an entry for each output");
+            check_shape(powers, {static_cast<size_t>(sums.layout().n_attributes)},
+                        "powers must have an entry for each attribute");
+            const ValueGrid grid{SumGrid(bound), data_or_null(powers)};
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(residuals.data(), sums, gradient.data(),
-                                  data_or_null(bias_gradient), n_threads, stop);
+                                  data_or_null(bias_gradient), grid, n_threads, stop);
             });
           },
           array("residuals"), nb::arg("sums"), array("gradient"), optional_array("bias_gradient"),
-          nb::arg("n_threads"));
+          nb::arg("n_threads"), nb::arg("bound") = 0.0, optional_array("powers") = nb::none());
+  module.def(
+      "count_positions",
+      [](Offsets offsets, Codes attributes, int64_t n_attributes) {
+        const AttributeRows rows = read_rows(offsets, attributes, {});
+        check_range(attributes, n_attributes, "an attribute is out of range");
+        std::vector<int64_t> counts;
+        run_kernel([&](Stop& stop) { counts = count_positions(rows, n_attributes, stop); });
+        return to_numpy(std::move(counts));
+      },
+      array("offsets"), array("attributes"), nb::arg("n_attributes"),
+      "At how many positions each attribute occurs, however often it is repeated there.");
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {

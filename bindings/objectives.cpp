@@ -50,14 +50,13 @@ void write_curvatures(Table probabilities,
 
 void bind_objectives(nb::module_& module) {
   module.def(
-      "sum_accuracy",
-      [](Table marginals, Codes labels, Doubles weights, double sharpness) {
+      "fill_accuracy_terms",
+      [](Table marginals, Codes labels, Doubles weights, double sharpness, Array<double, 1> terms) {
         const LabelledMarginals table = read_marginals(marginals, labels, weights);
-        double sum = 0.0;
-        run_kernel([&](Stop& stop) { sum = sum_accuracy(table, sharpness, stop); });
-        return sum;
+        check_shape(terms, {marginals.shape(0)}, "terms must have an entry for each position");
+        run_kernel([&](Stop& stop) { fill_accuracy_terms(table, sharpness, terms.data(), stop); });
       },
-      array("marginals"), array("labels"), array("weights"), nb::arg("sharpness"));
+      array("marginals"), array("labels"), array("weights"), nb::arg("sharpness"), array("terms"));
   module.def(
       "fill_accuracy_gradient",
       [](Table marginals, Codes labels, Doubles weights, double sharpness,

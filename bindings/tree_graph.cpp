@@ -84,9 +84,10 @@ void fill_posteriors_of(const BoundGraph& graph, const std::optional<Codes>& lab
                         const OptionalArray<double, 2>& marginals,
                         const EdgesOfAny<double>& arc_sums, const EdgesOfAny<double>& pairs,
                         const Patterns& patterns, const GraphGammas& mixing,
-                        const std::optional<Doubles>& weights, int n_threads) {
+                        const std::optional<Doubles>& weights, int n_threads, double bound) {
   GraphPosteriors out =
       graph.read_outputs(log_z, log_likelihoods, marginals, arc_sums, pairs, weights);
+  out.bound = bound;
   const auto by_pattern = read_patterns(patterns, graph.n_positions(), graph.scores.n_arcs());
   if (by_pattern) out.patterns = &*by_pattern;
   std::optional<MixingBounds> bounds;
@@ -97,7 +98,8 @@ void fill_posteriors_of(const BoundGraph& graph, const std::optional<Codes>& lab
       check_shape(*gammas, {graph.n_positions()}, "gammas must have an entry for each position");
     check_shape(pair_curvature, {graph.n_labels(), graph.n_labels()},
                 "pair_curvature must have the shape of arcs");
-    bounds = {node_gammas.data(), edge_gammas.data(), pair_curvature.data(), data_or_null(weights)};
+    bounds = {node_gammas.data(), edge_gammas.data(), pair_curvature.data(), data_or_null(weights),
+              bound};
     out.mixing = &*bounds;
   }
   if (labels) check_labels(*labels, graph.n_positions(), graph.n_labels());
@@ -111,7 +113,7 @@ void fill_tangents_of(const BoundGraph& graph, const Table& marginals, const Tab
                       const EdgesOfAny<const double>& arc_moves,
                       const Array<double, 2>& marginal_slopes,
                       const EdgesOfAny<double>& arc_sum_slopes,
-                      const EdgesOfAny<double>& pair_slopes, int n_threads) {
+                      const EdgesOfAny<double>& pair_slopes, int n_threads, double bound) {
   for (const Table* table : {&marginals, &node_moves})
     check_shape(*table, {graph.n_positions(), graph.n_labels()},
                 "marginals and the direction of nodes must have the shape of nodes");
@@ -121,8 +123,8 @@ void fill_tangents_of(const BoundGraph& graph, const Table& marginals, const Tab
       graph.read_outputs({}, {}, marginal_slopes, arc_sum_slopes, pair_slopes, {});
   const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
   run_kernel([&](Stop& stop) {
-    fill_graph_tangents(graph.scores, direction, {out.marginals, out.arc_sums, nullptr, out.pairs},
-                        n_threads, stop);
+    fill_graph_tangents(graph.scores, direction,
+                        {out.marginals, out.arc_sums, nullptr, out.pairs, bound}, n_threads, stop);
   });
 }
 
@@ -137,14 +139,16 @@ void bind_tree_graph(nb::module_& module) {
       .def("fill_posteriors", &fill_posteriors_of, optional_array("labels"),
            optional_array("log_z"), optional_array("log_likelihoods"), optional_array("marginals"),
            optional_array("arc_sums"), optional_array("pairs"), optional_array("patterns"),
-           optional_array("mixing"), optional_array("weights"), nb::arg("n_threads"))
+           optional_array("mixing"), optional_array("weights"), nb::arg("n_threads"),
+           nb::arg("bound") = 0.0)
       .def(
           "fill_weighted_posteriors",
           [](const BoundGraph& graph, Codes labels, Doubles weights,
              Array<double, 1> log_likelihoods, Array<double, 2> marginals,
-             EdgesOfAny<double> arc_sums, EdgesOfAny<double> pairs, int n_threads) {
-            const GraphPosteriors out =
+             EdgesOfAny<double> arc_sums, EdgesOfAny<double> pairs, int n_threads, double bound) {
+            GraphPosteriors out =
                 graph.read_outputs({}, log_likelihoods, marginals, arc_sums, pairs, {});
+            out.bound = bound;
             check_labels(labels, graph.n_positions(), graph.n_labels());
             check_shape(weights, {graph.n_positions()},
                         "weights must have an entry for each position");
@@ -154,10 +158,11 @@ void bind_tree_graph(nb::module_& module) {
             });
           },
           array("labels"), array("weights"), array("log_likelihoods"), array("marginals"),
-          optional_array("arc_sums"), optional_array("pairs"), nb::arg("n_threads"))
+          optional_array("arc_sums"), optional_array("pairs"), nb::arg("n_threads"),
+          nb::arg("bound") = 0.0)
       .def("fill_tangents", &fill_tangents_of, array("marginals"), array("node_moves"),
            optional_array("arc_moves"), array("marginal_slopes"), optional_array("arc_sum_slopes"),
-           optional_array("pair_slopes"), nb::arg("n_threads"))
+           optional_array("pair_slopes"), nb::arg("n_threads"), nb::arg("bound") = 0.0)
       .def(
           "fill_viterbi",
           [](const BoundGraph& graph, Array<int32_t, 1> labels, int n_threads) {

@@ -4,12 +4,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <bit>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "trees/device_trees.hpp"
 #include "trees/grow.hpp"
+#include "trees/shared_growth.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -113,11 +116,14 @@ std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
   return pool == nullptr ? std::make_shared<MemoryPool>() : pool;
 }
 
+using Identities = OptionalArray<const uint64_t, 1>;
+
 std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
                                         double trim, std::optional<Doubles> scales,
                                         OptionalArray<const uint8_t, 1> selected, double share,
                                         double negative_ratio, NegativeWeight negative_weight,
-                                        std::optional<Codes> codes, uint64_t key, bool opposite,
+                                        std::optional<Codes> codes, uint64_t key,
+                                        const Identities& identities, double bound, bool opposite,
                                         int n_threads, std::shared_ptr<MemoryPool> pool) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
@@ -126,6 +132,7 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
         "curvatures must have one for each position and output, or one for each position");
   check_shape(scales, {n_positions}, "scales must have one for each position");
   check_shape(selected, {n_positions}, "selected must have one for each position");
+  check_shape(identities, {n_positions}, "identities must have one for each position");
   check(share > 0.0, "a share of the examples must be above 0");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
   if (codes) check_codes(*codes, n_positions, n_outputs);
@@ -144,7 +151,9 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                           data_or_null(codes),
                           key,
                           negative_weight,
-                          share};
+                          share,
+                          data_or_null(identities),
+                          bound};
   std::unique_ptr<Examples> examples;
   run_kernel([&](Stop& stop) {
     examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop);
@@ -178,7 +187,7 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
                           Array<const float, 1> curvatures, std::optional<Codes> observed,
                           std::optional<Doubles> weights, std::optional<Codes> parents, double trim,
                           std::optional<Doubles> scales, OptionalArray<const uint8_t, 1> selected,
-                          int n_threads) {
+                          double bound, int n_threads) {
   const size_t n_positions = gradients.shape(0);
   const auto n_edges = static_cast<size_t>(examples.contexts().n_edges());
   check_offsets(offsets, n_positions);
@@ -207,19 +216,23 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
                                     data_or_null(observed),
                                     data_or_null(weights),
                                     data_or_null(parents)};
-  const Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
+  Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
+  sampling.bound = bound;
   run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
 }
 
 void draw_context_examples(ContextExamples& examples, double share, double negative_ratio,
                            NegativeWeight negative_weight, std::optional<Codes> codes, uint64_t key,
-                           int n_threads) {
+                           const Identities& identities, int n_threads) {
   check(share > 0.0, "a share of the examples must be above 0");
   check(!(negative_ratio > 0.0) ||
             (codes && static_cast<int64_t>(codes->shape(0)) >= examples.n_positions()),
         "sampling by label needs a code for each position");
-  const Sampling sampling{0.0, nullptr,         nullptr, negative_ratio, data_or_null(codes),
-                          key, negative_weight, share};
+  check(!identities || static_cast<int64_t>(identities->shape(0)) >= examples.n_positions(),
+        "identities must have one for each position");
+  const Sampling sampling{
+      0.0, nullptr,         nullptr, negative_ratio,          data_or_null(codes),
+      key, negative_weight, share,   data_or_null(identities)};
   run_kernel([&](Stop& stop) { examples.draw(sampling, n_threads, stop); });
 }
 
@@ -309,6 +322,60 @@ Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules
   return build_forest(trees);
 }
 
+// (K, 2) sums of the gradients, signs apart, and of the curvatures of each output; a curvature that
+// is negative makes them NaN.
+Returned<double> sum_magnitudes(const Examples& examples, int n_threads) {
+  std::vector<double> sums(2 * examples.n_outputs());
+  run_kernel([&](Stop& stop) {
+    Crew crew(n_threads, stop);
+    crew.run(1, [&] {
+      return [&](int64_t) {
+        for (int k = 0; k < examples.n_outputs(); ++k) {
+          const Magnitudes found =
+              measure(examples.of_output(k), MagnitudeGrid(examples.bound()), crew);
+          sums[2 * k] = found.gradients;
+          sums[2 * k + 1] = found.has_negative ? std::nan("") : found.curvatures;
+        }
+      };
+    });
+  });
+  return to_numpy(std::move(sums));
+}
+
+std::unique_ptr<SharedGrowth> begin_growth(const TreeData& data, const Examples& examples,
+                                           const GrowthRules& rules, uint64_t key,
+                                           Doubles magnitudes, int n_threads,
+                                           const ColumnRules* column_rules,
+                                           std::shared_ptr<MemoryPool> pool) {
+  check(examples.n_positions() <= data.bins().n_positions, "an example has no position");
+  check(static_cast<int>(magnitudes.shape(0)) == 2 * examples.n_outputs(),
+        "magnitudes must be two of each output");
+  std::vector<Magnitudes> sums;
+  for (int k = 0; k < examples.n_outputs(); ++k)
+    sums.push_back({magnitudes.data()[2 * k], magnitudes.data()[2 * k + 1], false});
+  std::unique_ptr<SharedGrowth> growth;
+  run_kernel([&](Stop& stop) {
+    growth = std::make_unique<SharedGrowth>(data, examples, rules, column_rules, key, sums,
+                                            or_new(pool), n_threads, stop);
+  });
+  return growth;
+}
+
+Returned<int64_t> propose_counts(SharedGrowth& growth, int n_threads) {
+  std::vector<int64_t> counts;
+  run_kernel([&](Stop& stop) {
+    for (const Sum sum : growth.propose(n_threads, stop))
+      counts.push_back(std::bit_cast<int64_t>(sum));
+  });
+  return to_numpy(std::move(counts));
+}
+
+void accept_counts(SharedGrowth& growth, Array<const int64_t, 1> counts, int n_threads) {
+  std::vector<Sum> sums(counts.shape(0));
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = std::bit_cast<Sum>(counts.data()[i]);
+  run_kernel([&](Stop& stop) { growth.accept(sums, n_threads, stop); });
+}
+
 Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
   check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode), "nodes have another size");
   const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
@@ -328,17 +395,46 @@ void bind_trees(nb::module_& module) {
   nb::class_<TreeData>(module, "TreeData", "Bins, laid out for growing trees.")
       .def(
           "__init__",
-          [](TreeData* self, const Bins& bins, int before, int after, int ancestors,
-             int n_threads) {
+          [](TreeData* self, const Bins& bins, int before, int after, int ancestors, int n_threads,
+             const BinCounts* counts) {
             check(before >= 0 && before <= kFarthest && after >= 0 && after <= kFarthest,
                   "a window reaches 0 to 255 positions to either side");
             check(ancestors >= 0 && ancestors <= kFarthest, "features are of 0 to 255 ancestors");
             const Windows windows{bins.sequences(), {before, after, ancestors}};
-            run_kernel(
-                [&](Stop& stop) { new (self) TreeData(bins.table, windows, n_threads, stop); });
+            run_kernel([&](Stop& stop) {
+              new (self) TreeData(bins.table, windows, counts, n_threads, stop);
+            });
           },
           nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"),
-          nb::arg("ancestors") = 0, nb::arg("n_threads") = 1);
+          nb::arg("ancestors") = 0, nb::arg("n_threads") = 1,
+          nb::arg("counts").none() = nb::none());
+  nb::class_<BinCounts>(module, "BinCounts", "How many positions are in each bin.")
+      .def_static(
+          "of",
+          [](const Bins& bins, int n_threads) {
+            BinCounts counts;
+            run_kernel([&](Stop& stop) { counts = count_bins(bins.table, n_threads, stop); });
+            return counts;
+          },
+          nb::arg("bins"), nb::arg("n_threads"))
+      .def("to_array",
+           [](const BinCounts& counts) {
+             std::vector<int64_t> all{counts.n_positions};
+             all.insert(all.end(), counts.dense.begin(), counts.dense.end());
+             all.insert(all.end(), counts.missing.begin(), counts.missing.end());
+             return to_numpy(std::move(all));
+           })
+      .def(
+          "replaced",
+          [](const BinCounts& counts, Array<const int64_t, 1> all) {
+            const size_t n_dense = counts.dense.size(), n_missing = counts.missing.size();
+            check_shape(all, {1 + n_dense + n_missing}, "counts must have the size of these");
+            const int64_t* first = all.data() + 1;
+            return BinCounts{all.data()[0],
+                             {first, first + n_dense},
+                             {first + n_dense, first + n_dense + n_missing}};
+          },
+          array("counts"));
   nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
       .def(nb::init<>());
   nb::enum_<NegativeWeight>(module, "NegativeWeight",
@@ -351,11 +447,16 @@ void bind_trees(nb::module_& module) {
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("share") = 1.0,
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
-           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("opposite") = false,
-           nb::arg("n_threads"), nb::arg("pool").none() = nb::none())
+           optional_array("codes") = nb::none(), nb::arg("key") = 0,
+           optional_array("identities") = nb::none(), nb::arg("bound") = 0.0,
+           nb::arg("opposite") = false, nb::arg("n_threads"), nb::arg("pool").none() = nb::none())
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"))
-      .def("of_output", &arrays_of_output, nb::arg("output"));
+      .def("of_output", &arrays_of_output, nb::arg("output"))
+      .def("magnitudes", &sum_magnitudes, nb::arg("n_threads"));
+  // What their bounds are multiplied by, see MagnitudeGrid.
+  module.attr("GRADIENT_FACTOR") = MagnitudeGrid::kGradients;
+  module.attr("CURVATURE_FACTOR") = MagnitudeGrid::kCurvatures;
   nb::class_<Contexts>(module, "Contexts",
                        "Labels before a position, as far as trees may ask about them.")
       .def(nb::new_(&read_contexts), nb::arg("n_labels"), array("labels"), array("before"),
@@ -372,10 +473,11 @@ void bind_trees(nb::module_& module) {
            optional_array("observed") = nb::none(), optional_array("weights") = nb::none(),
            optional_array("parents") = nb::none(), nb::arg("trim"),
            optional_array("scales") = nb::none(), optional_array("selected") = nb::none(),
-           nb::arg("n_threads"))
+           nb::arg("bound") = 0.0, nb::arg("n_threads"))
       .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
-           optional_array("codes") = nb::none(), nb::arg("key"), nb::arg("n_threads"))
+           optional_array("codes") = nb::none(), nb::arg("key"),
+           optional_array("identities") = nb::none(), nb::arg("n_threads"))
       .def("n_rows", &ContextExamples::n_rows, nb::arg("output"));
   nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
@@ -412,6 +514,14 @@ void bind_trees(nb::module_& module) {
   };
   define_grow(&grow<Examples>);
   define_grow(&grow<ContextExamples>);
+  nb::class_<SharedGrowth>(module, "SharedGrowth", "Trees whose examples several workers have.")
+      .def(nb::new_(&begin_growth), nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
+           nb::arg("key"), array("magnitudes"), nb::arg("n_threads"),
+           nb::arg("column_rules").none() = nb::none(), nb::arg("pool").none() = nb::none(),
+           nb::keep_alive<0, 1>(), nb::keep_alive<0, 7>())
+      .def("propose", &propose_counts, nb::arg("n_threads"))
+      .def("accept", &accept_counts, array("counts"), nb::arg("n_threads"))
+      .def("finish", [](SharedGrowth& growth) { return build_forest(growth.take()); });
   module.def("read_device_forest", &read_device_forest, array("nodes"), nb::arg("best_first"),
              "The trees of a round, one for each output, from nodes (T, max_nodes, 64 bytes) that\n"
              "were grown on another device.");

@@ -67,10 +67,11 @@ void bind_trellis(nb::module_& module) {
          OptionalArray<double, 1> log_z, OptionalArray<double, 1> log_likelihoods,
          OptionalArray<double, 2> marginals, OptionalArray<double, 2> pair_sums,
          OptionalArray<double, 3> pairs, Patterns patterns, Gammas mixing,
-         std::optional<Doubles> weights, int n_threads) {
+         std::optional<Doubles> weights, int n_threads, double bound) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
                                            pair_sums, pairs, weights);
+        out.bound = bound;
         const auto by_pattern = read_patterns(patterns, nodes.shape(0), arcs.size());
         if (by_pattern) out.patterns = &*by_pattern;
         std::optional<MixingBounds> bounds;
@@ -78,6 +79,7 @@ void bind_trellis(nb::module_& module) {
           const auto& [node_gammas, edge_gammas, pair_curvature] = *mixing;
           check(edges.has_value(), "mixing rates come with posteriors only where there are edges");
           bounds = read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
+          bounds->bound = bound;
           out.mixing = &*bounds;
         }
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
@@ -90,15 +92,17 @@ void bind_trellis(nb::module_& module) {
       optional_array("labels"), optional_array("log_z"), optional_array("log_likelihoods"),
       optional_array("marginals"), optional_array("pair_sums"), optional_array("pairs"),
       optional_array("patterns"), optional_array("mixing"), optional_array("weights"),
-      nb::arg("n_threads"));
+      nb::arg("n_threads"), nb::arg("bound") = 0.0);
   module.def(
       "fill_weighted_posteriors",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, Codes labels, Doubles weights,
          Array<double, 1> log_likelihoods, Array<double, 2> marginals,
-         OptionalArray<double, 2> pair_sums, OptionalArray<double, 3> pairs, int n_threads) {
+         OptionalArray<double, 2> pair_sums, OptionalArray<double, 3> pairs, int n_threads,
+         double bound) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
-        const ChainPosteriors out =
+        ChainPosteriors out =
             read_outputs(nodes, offsets, {}, log_likelihoods, marginals, pair_sums, pairs, {});
+        out.bound = bound;
         check_labels(labels, nodes.shape(0), nodes.shape(1));
         check_shape(weights, {nodes.shape(0)}, "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
@@ -107,7 +111,7 @@ void bind_trellis(nb::module_& module) {
       },
       array("nodes"), array("arcs"), optional_array("edges"), array("offsets"), array("labels"),
       array("weights"), array("log_likelihoods"), array("marginals"), optional_array("pair_sums"),
-      optional_array("pairs"), nb::arg("n_threads"));
+      optional_array("pairs"), nb::arg("n_threads"), nb::arg("bound") = 0.0);
   module.def(
       "fill_viterbi",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, Array<int32_t, 1> labels,
@@ -123,7 +127,7 @@ void bind_trellis(nb::module_& module) {
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, Table marginals, Table node_moves,
          std::optional<Table> arc_moves, Array<double, 2> marginal_slopes,
          OptionalArray<double, 2> pair_sum_slopes, OptionalArray<double, 3> pair_slopes,
-         Array<uint8_t, 1> refused, int n_threads) {
+         Array<uint8_t, 1> refused, int n_threads, double bound) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         check_shape(marginals, {nodes.shape(0), nodes.shape(1)},
                     "marginals must have the shape of nodes");
@@ -137,27 +141,28 @@ void bind_trellis(nb::module_& module) {
             read_outputs(nodes, offsets, {}, {}, marginal_slopes, pair_sum_slopes, pair_slopes, {});
         const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
         run_kernel([&](Stop& stop) {
-          fill_tangents(scores, direction, {out.marginals, out.pair_sums, out.pairs},
+          fill_tangents(scores, direction, {out.marginals, out.pair_sums, out.pairs, bound},
                         refused.data(), n_threads, stop);
         });
       },
       array("nodes"), array("arcs"), optional_array("edges"), array("offsets"), array("marginals"),
       array("node_moves"), optional_array("arc_moves"), array("marginal_slopes"),
       optional_array("pair_sum_slopes"), optional_array("pair_slopes"), array("refused"),
-      nb::arg("n_threads"));
+      nb::arg("n_threads"), nb::arg("bound") = 0.0);
   module.def(
       "fill_mixing",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, std::optional<Doubles> weights,
          Array<float, 1> node_gammas, OptionalArray<float, 1> edge_gammas,
-         OptionalArray<double, 2> pair_curvature, int n_threads) {
+         OptionalArray<double, 2> pair_curvature, int n_threads, double bound) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
-        const MixingBounds out =
+        MixingBounds out =
             read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
+        out.bound = bound;
         run_kernel([&](Stop& stop) { fill_mixing(scores, out, n_threads, stop); });
       },
       array("nodes"), array("arcs"), optional_array("edges"), array("offsets"),
       optional_array("weights"), array("node_gammas"), optional_array("edge_gammas"),
-      optional_array("pair_curvature"), nb::arg("n_threads"));
+      optional_array("pair_curvature"), nb::arg("n_threads"), nb::arg("bound") = 0.0);
 }
 
 }  // namespace hedgerow::bindings

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "simd.hpp"
@@ -92,6 +93,16 @@ int32_t StringIndex::add(std::string_view string) {
   offsets_.push_back(static_cast<int64_t>(text_.size()));
   if (static_cast<size_t>(size()) * 4 > slots_.size() * 3) grow();
   return id;
+}
+
+std::vector<int32_t> StringIndex::numbers_by_count(const int64_t* counts) const {
+  std::vector<int32_t> order(size()), numbers(size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return counts[a] != counts[b] ? counts[a] > counts[b] : at(a) < at(b);
+  });
+  for (size_t i = 0; i < order.size(); ++i) numbers[order[i]] = static_cast<int32_t>(i);
+  return numbers;
 }
 
 void StringIndex::grow() {

@@ -22,6 +22,10 @@ class StringIndex {
   // The string's number, a new one if need be.
   int32_t add(std::string_view string);
 
+  // The number of each string if they were numbered by counts, the largest first, and among equal
+  // counts by their bytes. counts: (size,)
+  std::vector<int32_t> numbers_by_count(const int64_t* counts) const;
+
   // All strings one after another, and where each begins.
   const std::vector<char>& text() const { return text_; }
   const std::vector<int64_t>& offsets() const { return offsets_; }

@@ -12,9 +12,9 @@ ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
     comm counting graph label_colours notebook shared_parameters
-  / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
-    raw_data sequences state suggestions tables threads version
-  / ancestors description encode lbfgs lock named_parameters pivot seen_groups
+  / atomic_write data_warning datasets exact_sums fingerprint history lazy line_search parameters
+    progress raw_data sequences state suggestions tables threads version
+  / ancestors description encode identity lbfgs lock named_parameters pivot seen_groups
   / labels metrics relational trees
   / files
   / base_scores base_sequences linear preprocessing scorers trellis weighting

@@ -202,7 +202,9 @@ void AttributeBlocks::fill_scores(const LeadingWeights& weights, const double* b
       });
 }
 
-// What adds the residuals of some positions to the sums of a group of outputs.
+// What adds the residuals of some positions to the sums of a group of outputs. kRounded: whether
+// products with values are rounded to the grid
+template <bool kRounded>
 struct AttributeBlocks::SumGroup {
   const AttributeBlocks& blocks;
   const double* residuals;  // of all positions
@@ -210,6 +212,7 @@ struct AttributeBlocks::SumGroup {
   int group;
   int64_t first, end;  // positions, of whole blocks
   double* bias_sums;   // (width,)
+  ValueGrid grid;
 
   template <int N>
   HEDGEROW_INLINE void run() const {
@@ -233,8 +236,12 @@ struct AttributeBlocks::SumGroup {
         for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
           double* to = rows + entries.attributes[e] * width;
           const Lanes values = broadcast(entries.value(e));
-          for (int n = 0; n < N; ++n)
-            store(to + n * kLanes, load(to + n * kLanes) + values * lanes[n]);
+          const SumGrid own = grid.of(kRounded ? entries.attributes[e] : 0);
+          for (int n = 0; n < N; ++n) {
+            const Lanes product = values * lanes[n];
+            store(to + n * kLanes,
+                  load(to + n * kLanes) + (kRounded ? own.round(product) : product));
+          }
         }
       }
     }
@@ -244,14 +251,21 @@ struct AttributeBlocks::SumGroup {
 
 HEDGEROW_CLONES
 void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int group,
-                                  int64_t first, int64_t end, double* bias_sums) const {
-  with_lanes(sums.n_outputs(group), SumGroup{*this, residuals, sums, group, first, end, bias_sums});
+                                  int64_t first, int64_t end, const ValueGrid& grid,
+                                  double* bias_sums) const {
+  const int n_outputs = sums.n_outputs(group);
+  if (leading_values_.empty())
+    with_lanes(n_outputs,
+               SumGroup<false>{*this, residuals, sums, group, first, end, bias_sums, grid});
+  else
+    with_lanes(n_outputs,
+               SumGroup<true>{*this, residuals, sums, group, first, end, bias_sums, grid});
 }
 
 HEDGEROW_CLONES
 void AttributeBlocks::sum_others(const WeightLayout& layout, const double* residuals,
-                                 double* gradient, int64_t block, int first_range,
-                                 int end_range) const {
+                                 double* gradient, int64_t block, int first_range, int end_range,
+                                 const ValueGrid& grid) const {
   const int n_outputs = layout.n_outputs;
   const uint16_t* positions = other_positions_.data();
   const int32_t* attributes = others_.data();
@@ -266,17 +280,23 @@ void AttributeBlocks::sum_others(const WeightLayout& layout, const double* resid
     const int64_t attribute = attributes[e];
     const double* from = residuals + positions[e] * int64_t{n_outputs};
     const int64_t w_begin = layout.offsets[attribute], w_end = layout.offsets[attribute + 1];
-    const double value = values ? values[e] : 1.0;
-    if (layout.is_full(attribute)) {
-      add_any_row(value, from, n_outputs, gradient + w_begin);
+    if (layout.is_full(attribute) && values != nullptr) {
+      add_rounded_row(values[e], from, n_outputs, grid.of(attribute), gradient + w_begin);
+    } else if (layout.is_full(attribute)) {
+      add_any_row(1.0, from, n_outputs, gradient + w_begin);
+    } else if (values != nullptr) {
+      const SumGrid own = grid.of(attribute);
+      for (int64_t w = w_begin; w < w_end; ++w)
+        gradient[w] += own.round(values[e] * from[layout.outputs[w]]);
     } else {
-      for (int64_t w = w_begin; w < w_end; ++w) gradient[w] += value * from[layout.outputs[w]];
+      for (int64_t w = w_begin; w < w_end; ++w) gradient[w] += from[layout.outputs[w]];
     }
   }
 }
 
 void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
-                                   double* bias_gradient, int n_threads, Stop& stop) const {
+                                   double* bias_gradient, const ValueGrid& grid, int n_threads,
+                                   Stop& stop) const {
   const int64_t n_blocks = std::ssize(leading_starts_);
   // A task owns a group of outputs of the attributes that lead, or the weights of some ranges of
   // others, and goes through the positions in order.
@@ -285,7 +305,7 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
     for (int64_t first = 0; first < n_positions_; first += kSumPositions) {
       stop.check();
       const int64_t end = std::min(first + kSumPositions, n_positions_);
-      sum_leading(residuals, sums, group, first, end, bias_sums.data());
+      sum_leading(residuals, sums, group, first, end, grid, bias_sums.data());
       sums.add_up(group);
     }
     for (int o = 0; bias_gradient != nullptr && o < sums.n_outputs(group); ++o)
@@ -294,7 +314,7 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
   const auto sum_ranges = [&](int first, int end) {
     for (int64_t block = 0; block < n_blocks; ++block) {
       stop.check();
-      sum_others(sums.layout(), residuals, gradient, block, first, end);
+      sum_others(sums.layout(), residuals, gradient, block, first, end, grid);
     }
   };
   const int n_groups = sums.n_groups(), n_shares = std::clamp(n_threads, 1, kRanges);

@@ -7,8 +7,19 @@
 #include "linear/layout.hpp"
 #include "linear/leading.hpp"
 #include "parallel.hpp"
+#include "sum_grid.hpp"
 
 namespace hedgerow {
+
+// Grids of the products of residuals and values, one for each attribute.
+struct ValueGrid {
+  SumGrid of_residuals;
+  const double* powers;  // (n_attributes,) powers of two, none below a value; null: all are 1
+
+  HEDGEROW_INLINE SumGrid of(int64_t attribute) const {
+    return powers == nullptr ? of_residuals : of_residuals.times(powers[attribute]);
+  }
+};
 
 // The attributes of a training set's positions, laid out for what training does again and again:
 // those that lead, see LeadingWeights, by position, and the others by position within blocks of
@@ -28,12 +39,14 @@ class AttributeBlocks {
   // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], but for
   // attributes that lead to `sums`; bias_gradient[o] += sum over all t of residuals[t, o].
   // residuals: (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or
-  // null
+  // null. If sums are not to depend on the order of the positions, residuals must be multiples of a
+  // grid, and products with values are rounded to one, see ValueGrid.
   void add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
-                    double* bias_gradient, int n_threads, Stop& stop) const;
+                    double* bias_gradient, const ValueGrid& grid, int n_threads, Stop& stop) const;
 
  private:
   struct ScoreBlock;
+  template <bool kRounded>
   struct SumGroup;
   void add_block(const AttributeRows& rows, int64_t first, int64_t end,
                  const std::vector<int32_t>& range_ends);
@@ -41,9 +54,9 @@ class AttributeBlocks {
                      double* scores, int64_t first, int64_t end) const;
   void score_others(const LeadingWeights& weights, double* scores, int64_t block) const;
   void sum_leading(const double* residuals, LeadingSums& sums, int group, int64_t first,
-                   int64_t end, double* bias_sums) const;
+                   int64_t end, const ValueGrid& grid, double* bias_sums) const;
   void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
-                  int64_t block, int first_range, int end_range) const;
+                  int64_t block, int first_range, int end_range, const ValueGrid& grid) const;
 
   // Entries of a block: those of attributes that lead, and those of others.
   struct LeadingEntries {

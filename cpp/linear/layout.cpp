@@ -4,6 +4,19 @@
 
 namespace hedgerow {
 
+std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attributes, Stop& stop) {
+  std::vector<int64_t> counts(n_attributes), last(n_attributes, -1);
+  for (int64_t t = 0; t < rows.n_positions; ++t) {
+    if (t % (1 << 14) == 0) stop.check();
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
+      const int32_t attribute = rows.attributes[e];
+      counts[attribute] += last[attribute] != t;
+      last[attribute] = t;
+    }
+  }
+  return counts;
+}
+
 SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
                            int n_outputs, Stop& stop) {
   // A first pass sorts the outputs by attribute, a second keeps each of them once.

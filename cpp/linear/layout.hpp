@@ -39,6 +39,9 @@ struct WeightLayout {
   bool is_wide(int64_t attribute) const { return n_weights(attribute) * 4 > n_outputs; }
 };
 
+// At how many positions each attribute occurs, however often it is repeated there.
+std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attributes, Stop& stop);
+
 // The pairs (attribute, outputs[t]) that occur; an output of -1 marks a position that has none.
 struct SeenPairs {
   std::vector<int64_t> offsets;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trellis/sums.hpp"
-
 namespace hedgerow {
 namespace {
 
@@ -35,12 +33,12 @@ void for_each_margin(const LabelledMarginals& table, Stop& stop, Visit visit) {
 
 }  // namespace
 
-double sum_accuracy(const LabelledMarginals& table, double sharpness, Stop& stop) {
-  ExactSum sum;
+void fill_accuracy_terms(const LabelledMarginals& table, double sharpness, double* terms,
+                         Stop& stop) {
+  std::fill(terms, terms + table.n_positions, 0.0);
   for_each_margin(table, stop, [&](int64_t t, int, double, double margin) {
-    sum.add(table.weights[t] * sigmoid(sharpness * margin));
+    terms[t] = table.weights[t] * sigmoid(sharpness * margin);
   });
-  return sum.value();
 }
 
 void fill_accuracy_gradient(const LabelledMarginals& table, double sharpness, double* gradient,

@@ -19,7 +19,9 @@ struct LabelledMarginals {
   const double* weights;    // (N,)
 };
 
-double sum_accuracy(const LabelledMarginals& table, double sharpness, Stop& stop);
+// What each position adds to the sum. terms: (N,)
+void fill_accuracy_terms(const LabelledMarginals& table, double sharpness, double* terms,
+                         Stop& stop);
 
 // How the sum changes with each marginal. gradient: (N, K)
 void fill_accuracy_gradient(const LabelledMarginals& table, double sharpness, double* gradient,

@@ -66,7 +66,8 @@ struct Problem {
 
   std::vector<GrownTree> grow(bool newton, int n_threads) const {
     Stop stop(nullptr);
-    const TreeData data(bins(), {{n_sequences(), offsets.data()}, {1, 1}}, n_threads, stop);
+    const TreeData data(bins(), {{n_sequences(), offsets.data()}, {1, 1}}, nullptr, n_threads,
+                        stop);
     ContextExamples examples(make_pairs(), offsets.back());
     Sampling sampling{0.5, nullptr, nullptr, 1.0, codes.data(), 7};
     sampling.share = 0.9;

@@ -121,7 +121,7 @@ void check_gradient(const Linear& linear, int64_t n_leading) {
     std::vector<double> gradient = start;
     LeadingSums sums(linear.layout(), gradient.data(), n_leading, n_threads, stop);
     blocks.add_gradient(residuals.data(), sums, gradient.data(), gradient.data() + n_weights,
-                        n_threads, stop);
+                        {SumGrid(0.0), nullptr}, n_threads, stop);
     sums.write(gradient.data(), n_threads, stop);
     return gradient;
   };

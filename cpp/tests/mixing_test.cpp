@@ -60,7 +60,7 @@ void check_kernels(const Batch& batch) {
   const MixingArcs arcs(scores);
   if (!arcs.usable || scores.edges != nullptr) return;
   Stop stop(nullptr);
-  ScaledMixing fast(scores, arcs, longest, true);
+  ScaledMixing fast(scores, arcs, longest, true, SumGrid(0.0));
   LogMixing slow(scores, longest);
   const std::vector<float> gammas(longest, 2.0f);
   std::vector<double> pairs(n_pairs, 0.0), expected(n_pairs, 0.0);
@@ -70,7 +70,7 @@ void check_kernels(const Batch& batch) {
     slow.fill_rates(s, {exact.data(), exact.data() + longest}, stop);
     for (size_t i = 0; i < found.size(); ++i) CHECK_NEAR(found[i], exact[i], 1e-4);
     fast.add_pairs(batch.length(s), gammas.data(), batch.weights[s]);
-    slow.add_pairs(s, gammas.data(), batch.weights[s], expected.data(), stop);
+    slow.add_pairs(s, gammas.data(), batch.weights[s], {expected.data(), SumGrid(0.0)}, stop);
   }
   fast.add_pair_curvature(pairs.data());
   CHECK_NEAR(largest_difference(pairs, expected), 0.0, 1e-4);
@@ -97,7 +97,8 @@ void check_bounds(const Batch& batch) {
       const double edge = std::min(2.0 * (length - 1), 6.0 + 2.0 * (previous[t - 1] + next[t]));
       CHECK_NEAR(found.edges[begin + t] / edge, 1.0, 1e-3);
     }
-    slow.add_pairs(s, found.edges.data() + begin, batch.weights[s], expected.data(), stop);
+    slow.add_pairs(s, found.edges.data() + begin, batch.weights[s], {expected.data(), SumGrid(0.0)},
+                   stop);
   }
   for (size_t i = 0; i < expected.size(); ++i)
     CHECK_NEAR(found.pairs[i], expected[i], 1e-3 * expected[i] + 1e-30);

@@ -139,7 +139,8 @@ void check_histograms(const Table& table, const TreeData& data) {
   std::vector<Sum> sums(table.n_positions);
   std::vector<int32_t> both, left, right;
   const std::vector<Derivatives> examples = random_derivatives(table.n_positions, 0.8);
-  const Units units = choose_units(examples, crew);
+  const Magnitudes sizes = measure(examples, MagnitudeGrid(0.0), crew);
+  const Units units = choose_units({&sizes, 1});
   for (const Derivatives& d : examples) {
     sums[d.position] = units.round(d);
     both.push_back(d.position);
@@ -255,7 +256,7 @@ void check_table(const Table& table, int before, int after, int ancestors = 0) {
             std::to_string(before) + "+" + std::to_string(after) + ", ancestors " +
             std::to_string(ancestors);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(before, after, ancestors), 1, stop);
+  const TreeData data(table.bins(), table.windows(before, after, ancestors), nullptr, 1, stop);
   check_lookups(table, data);
   check_histograms(table, data);
   check_trees_of(table, data);
@@ -279,7 +280,7 @@ TEST(slot_bits) {
        {std::pair(44, 2), std::pair(100, 2), std::pair(160, 3)}) {
     const Table table({1, 300, 70}, n_dense, 0, most_bins);
     Stop stop(nullptr);
-    const TreeData data(table.bins(), table.windows(0, 0), 1, stop);
+    const TreeData data(table.bins(), table.windows(0, 0), nullptr, 1, stop);
     CHECK((data.n_slot_words() > 0) == adds_eight_at_once());
     check_table(table, 0, 0);
   }
@@ -291,7 +292,7 @@ TEST(one_tree_on_many_threads) {
     const Table table({20000, 1, 9000}, n_dense, n_attributes);
     context = std::to_string(n_dense) + "+" + std::to_string(n_attributes) + " columns";
     Stop stop(nullptr);
-    const TreeData data(table.bins(), table.windows(1, 1), 3, stop);
+    const TreeData data(table.bins(), table.windows(1, 1), nullptr, 3, stop);
     const Examples examples({random_derivatives(table.n_positions, 0.9)}, kPool);
     const auto grow = [&](int n_threads) {
       return grow_trees(data, examples, kRules, nullptr, 7, kPool, n_threads, stop);
@@ -306,7 +307,7 @@ TEST(one_tree_on_many_threads) {
 TEST(growth_rules) {
   const Table table({300}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const TreeData data(table.bins(), table.windows(1, 1), nullptr, 1, stop);
   const Examples examples({random_derivatives(300, 1.0)}, kPool);
   GrowthRules rules = kRules;
   rules.colsample_bytree = rules.colsample_bynode = 0.4;
@@ -328,7 +329,7 @@ TEST(growth_rules) {
 TEST(missing_values) {
   const Table table({200, 1, 60}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const TreeData data(table.bins(), table.windows(1, 1), nullptr, 1, stop);
   const Examples examples(
       {random_derivatives(table.n_positions, 1.0), random_derivatives(table.n_positions, 0.6)},
       kPool);
@@ -371,7 +372,7 @@ TEST(missing_values) {
 TEST(column_rules) {
   const Table table({200, 1, 60}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const TreeData data(table.bins(), table.windows(1, 1), nullptr, 1, stop);
   const int n_outputs = 5;
   std::vector<std::vector<Derivatives>> by_output;
   std::vector<int8_t> directions;
@@ -420,7 +421,7 @@ TEST(column_rules) {
 TEST(damaged_trees) {
   const Table table({30}, 2, 1);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const TreeData data(table.bins(), table.windows(1, 1), nullptr, 1, stop);
   const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)}, kPool);
   const TreeArrays trees =
       build_forest(grow_trees(data, examples, kRules, nullptr, 0, kPool, 1, stop)).trees();

@@ -180,7 +180,7 @@ void check_walks(const Bins& bins, int n_trees, int max_splits, int reach) {
             weights[i] * static_cast<double>(walk(trees, i, bins, s, t));
   Stop stop(nullptr);
   const Sequences sequences{n_sequences, bins.offsets.data()};
-  const TreeData data(bins.table(), {sequences, {0, 0}}, 2, stop);
+  const TreeData data(bins.table(), {sequences, {0, 0}}, nullptr, 2, stop);
   for (const int n_threads : {1, 3}) {
     for (const BinTable& table : {bins.table(), data.bins()}) {
       std::vector<double> out(scores.size());

@@ -155,8 +155,7 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Contex
     }
   }
   own.rows[row] = found;
-  magnitudes.add(
-      {sizes_[t * n_outputs() + output], double{curvature} * sums.spread, curvature < 0.0f});
+  magnitudes.add(sizes_[t * n_outputs() + output], double{curvature} * sums.spread, grid_);
 }
 
 void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
@@ -183,6 +182,7 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
   require(n_positions_ == 0 || shared == shared_,
           "gradients are those of the likelihood in some parts only");
   shared_ = shared;
+  grid_ = MagnitudeGrid(sampling.bound);
   has_probabilities_ = derivatives.probabilities != nullptr;
   n_positions_ = derivatives.first_position + derivatives.n_positions;
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
@@ -232,7 +232,7 @@ void ContextExamples::keep(int output, Weigh weigh) {
     const ContextSums sums = sum_row(of_row, probabilities_of_row, n_contexts);
     const float curvature = rows[i].curvature * weight;
     rows[n_kept++] = {rows[i].position, curvature, std::min(sums.probability, 1.0f)};
-    magnitudes[0].add({size, double{curvature} * sums.spread, curvature < 0.0f});
+    magnitudes[0].add(size, double{curvature} * sums.spread, grid_);
   }
   resize(output, n_kept);
 }

@@ -87,6 +87,7 @@ class ContextExamples {
   // (N, K) of the part that is being added: sum of the gradients of a row, signs apart; negative
   // where there is no row.
   std::vector<float> sizes_;
+  MagnitudeGrid grid_{0.0};
   bool shared_ = false, has_probabilities_ = false;
   int64_t n_positions_ = 0;
 };

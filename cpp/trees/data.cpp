@@ -66,11 +66,31 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
   }
 }
 
-TreeData::TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop)
+// Columns side by side: a thread reads some of them, row by row.
+BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop) {
+  constexpr int64_t kColumns = 16;
+  const int64_t n_dense = bins.n_dense;
+  BinCounts counts{bins.n_positions, std::vector<int64_t>(n_dense * 256),
+                   std::vector<int64_t>(bins.n_attributes)};
+  parallel_for_pieces(n_dense, kColumns, n_threads, stop, [&](int64_t begin, int64_t end) {
+    const uint8_t* row = bins.dense;
+    for (int64_t t = 0; t < bins.n_positions; ++t, row += n_dense) {
+      if (t % (1 << 14) == 0) stop.check();
+      for (int64_t c = begin; c < end; ++c) ++counts.dense[c * 256 + row[c]];
+    }
+  });
+  if (bins.entry_offsets == nullptr) return counts;
+  for (int64_t e = 0; e < bins.entry_offsets[bins.n_positions]; ++e)
+    counts.missing[bins.attributes[e]] += bins.attribute_bins[e] == 0;
+  return counts;
+}
+
+TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts* counts,
+                   int n_threads, Stop& stop)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
   transpose(n_threads, stop);
   bins_.columns = by_column_.data();
-  choose_sparse_columns(n_threads, stop);
+  choose_sparse_columns(counts != nullptr ? *counts : count_bins(bins, n_threads, stop));
   number_slots();
   lay_out_full();
   if (n_slot_words_ > 0)
@@ -91,42 +111,37 @@ void TreeData::transpose(int n_threads, Stop& stop) {
 }
 
 // A dense column is worth listing if at least half of its positions are in one bin.
-void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
+void TreeData::choose_sparse_columns(const BinCounts& counts) {
   is_full_.assign(bins_.n_columns(), 0);
   may_miss_.assign(bins_.n_columns(), 0);
   first_bins_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
   std::vector<int64_t> n_usual(bins_.n_dense);  // positions in the default bin
-  parallel_for(bins_.n_dense, n_threads, stop, [&](int64_t task) {
-    const auto c = static_cast<int32_t>(task);
-    stop.check();
-    std::array<int64_t, 256> counts{};
-    for (int64_t t = 0; t < bins_.n_positions; ++t) ++counts[column(c)[t]];
-    const auto most = std::max_element(counts.begin(), counts.end());
-    column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
+  for (int32_t c = 0; c < bins_.n_dense; ++c) {
+    const int64_t* own = counts.dense.data() + int64_t{c} * 256;
+    const int64_t* most = std::max_element(own, own + 256);
+    column_defaults_[c] = static_cast<uint8_t>(most - own);
     n_usual[c] = *most;
-    is_full_[c] = 2 * *most < bins_.n_positions;
-    may_miss_[c] = counts[0] > 0;
-    if (counts[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
-  });
-  choose_slot_bits(n_usual);
+    is_full_[c] = 2 * *most < counts.n_positions;
+    may_miss_[c] = own[0] > 0;
+    if (own[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
+  }
+  choose_slot_bits(n_usual, counts.n_positions);
   for (int32_t c = 0; c < bins_.n_dense; ++c) full_may_miss_ |= is_full_[c] && may_miss_[c];
   for (int32_t a = 0; a < bins_.n_attributes; ++a) {
     column_defaults_[bins_.n_dense + a] = bins_.default_bins[a];
     may_miss_[bins_.n_dense + a] = bins_.default_bins[a] == 0;
   }
-  if (bins_.entry_offsets == nullptr) return;
-  for (int64_t e = 0; e < bins_.entry_offsets[bins_.n_positions]; ++e)
-    if (bins_.attribute_bins[e] == 0) {
-      const int32_t column = bins_.n_dense + bins_.attributes[e];
-      first_bins_[column] = 0;
-      may_miss_[column] = 1;
+  for (int32_t a = 0; a < bins_.n_attributes; ++a)
+    if (counts.missing[a] > 0) {
+      first_bins_[bins_.n_dense + a] = 0;
+      may_miss_[bins_.n_dense + a] = 1;
     }
 }
 
 // Bits pay if there are many entries to a word of them. A column of few bins is sparse then, even
 // if none of them has half of the positions.
-void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual) {
+void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_positions) {
   constexpr int kFewSlots = 3;
   constexpr int64_t kLeastEntriesPerWord = 8;
   if (!adds_eight_at_once() || n_offsets() > 1 || bins_.n_attributes > 0) return;
@@ -136,10 +151,10 @@ void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual) {
     is_full[c] = is_full[c] && n_own_slots(c) > kFewSlots;
     if (is_full[c]) continue;
     n_slots += n_own_slots(c);
-    n_entries += bins_.n_positions - n_usual[c];
+    n_entries += n_positions - n_usual[c];
   }
   const int64_t n_words = (n_slots + 63) / 64;
-  if (n_entries < kLeastEntriesPerWord * n_words * bins_.n_positions) return;
+  if (n_entries < kLeastEntriesPerWord * n_words * n_positions) return;
   n_slot_words_ = n_words;
   is_full_ = std::move(is_full);
 }

@@ -126,6 +126,14 @@ class Room {
   std::vector<int32_t> ancestors_;  // (N, ancestors) positions, -1 beyond the root
 };
 
+// How many positions are in each bin: what the layout of columns depends on.
+struct BinCounts {
+  int64_t n_positions;
+  std::vector<int64_t> dense;    // (n_dense, 256)
+  std::vector<int64_t> missing;  // (n_attributes,) entries of attributes in bin 0
+};
+BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop);
+
 // A feature is a column seen at an offset: the bin of position t is the column's bin at t + offset,
 // or at an ancestor of t, and missing where the sequence ends before that. Nothing is copied for a
 // window.
@@ -137,7 +145,9 @@ class Room {
 // bit for every slot in place of a list.
 class TreeData {
  public:
-  TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop);
+  // counts: of the bins of all workers; null: of these alone
+  TreeData(const BinTable& bins, const Windows& windows, const BinCounts* counts, int n_threads,
+           Stop& stop);
 
   const BinTable& bins() const { return bins_; }
   const Windows& windows() const { return windows_; }
@@ -214,8 +224,8 @@ class TreeData {
 
  private:
   void transpose(int n_threads, Stop& stop);
-  void choose_sparse_columns(int n_threads, Stop& stop);
-  void choose_slot_bits(const std::vector<int64_t>& n_usual);
+  void choose_sparse_columns(const BinCounts& counts);
+  void choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_positions);
   int n_own_slots(int32_t column) const;
   void number_slots();
   void lay_out_full();

@@ -119,6 +119,9 @@ int64_t draw(std::span<Derivatives> examples, int output, const Sampling& sampli
 // The c of sum_i min(1, c size_i) = n_wanted, by Newton's method: the sum is concave in c, so that
 // it comes from below, and a c that is still too small draws fewer examples, which count for more.
 double find_rate(std::span<const float> sizes, double n_wanted) {
+  float largest = 0.0f;
+  for (const float size : sizes) largest = std::max(size, largest);
+  const SumGrid grid(double{largest} * static_cast<double>(sizes.size()));
   constexpr int kMaxIterations = 50;
   double rate = 0.0;
   int64_t n_sure = -1;
@@ -128,7 +131,7 @@ double find_rate(std::span<const float> sizes, double n_wanted) {
     for (const float size : sizes) {
       const bool is_sure = rate * size >= 1.0;
       n += is_sure;
-      rest += is_sure ? 0.0 : size;
+      rest += is_sure ? 0.0 : grid.round(size);
     }
     if (n == n_sure || rest == 0.0) break;
     n_sure = n;
@@ -143,18 +146,19 @@ constexpr uint64_t kBySize = uint64_t{1} << 32;
 }  // namespace
 
 DrawnBySize::DrawnBySize(std::span<const float> sizes, const Sampling& sampling, int output)
-    : key_(derive_key(sampling.key, kBySize + static_cast<uint64_t>(output))),
+    : sampling_(sampling),
+      key_(derive_key(sampling.key, kBySize + static_cast<uint64_t>(output))),
       rate_(find_rate(sizes, sampling.share * static_cast<double>(sizes.size()))) {}
 
 float DrawnBySize::weigh(int32_t position, float size) const {
   const double probability = rate_ * size;
   if (probability >= 1.0) return 1.0f;
-  const bool is_left_out = draw_uniform(key_, static_cast<uint64_t>(position)) >= probability;
+  const bool is_left_out = draw_uniform(key_, sampling_.identity(position)) >= probability;
   return is_left_out ? 0.0f : static_cast<float>(1.0 / probability);
 }
 
 Negatives::Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples)
-    : codes_(sampling.codes),
+    : sampling_(sampling),
       output_(output),
       key_(derive_key(sampling.key, static_cast<uint64_t>(output))) {
   const auto n_positives = static_cast<double>(std::max<int64_t>(n_positive, 1));
@@ -170,16 +174,15 @@ Negatives::Negatives(const Sampling& sampling, int output, int64_t n_positive, i
 }
 
 float Negatives::weigh(int32_t position) const {
-  if (codes_[position] == output_) return 1.0f;
-  const bool is_drawn =
-      share_ >= 1.0 || draw_uniform(key_, static_cast<uint64_t>(position)) < share_;
+  if (sampling_.codes[position] == output_) return 1.0f;
+  const bool is_drawn = share_ >= 1.0 || draw_uniform(key_, sampling_.identity(position)) < share_;
   return is_drawn ? weight_ : 0.0f;
 }
 
 // Threads first count the examples of their positions, then write them where they belong.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
                    const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop)
-    : n_positions_(table.n_positions), is_opposite_(table.is_opposite) {
+    : n_positions_(table.n_positions), is_opposite_(table.is_opposite), bound_(sampling.bound) {
   const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output
@@ -231,16 +234,19 @@ Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
   }
 }
 
-Units choose_units(std::span<const Derivatives> derivatives, Crew& crew) {
+Magnitudes measure(std::span<const Derivatives> derivatives, const MagnitudeGrid& grid,
+                   Crew& crew) {
   const auto n = static_cast<int64_t>(derivatives.size());
   std::vector<Magnitudes> by_piece((n + kPositionsPerTask - 1) / kPositionsPerTask);
   crew.share_pieces(n, kPositionsPerTask, [&](int64_t begin, int64_t end) {
     Magnitudes sums;
     for (const Derivatives& d : derivatives.subspan(begin, end - begin))
-      sums.add(d.gradient, d.curvature);
+      sums.add(d.gradient, d.curvature, grid);
     by_piece[begin / kPositionsPerTask] = sums;
   });
-  return choose_units(by_piece);
+  Magnitudes all;
+  for (const Magnitudes& sums : by_piece) all.add(sums);
+  return all;
 }
 
 Units choose_units(std::span<const Magnitudes> by_piece) {

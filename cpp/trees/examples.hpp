@@ -12,6 +12,7 @@
 #include "crew.hpp"
 #include "memory_pool.hpp"
 #include "parallel.hpp"
+#include "sum_grid.hpp"
 #include "trees/histogram.hpp"
 
 namespace hedgerow {
@@ -50,7 +51,13 @@ struct Sampling {
   uint64_t key;
   NegativeWeight negative_weight = NegativeWeight::kUnbiased;
   double share = 1.0;  // of the examples that are drawn by size; 1: all
+  // (N,) what the draws at a position depend on; null: on its number
+  const uint64_t* identities = nullptr;
+  double bound = 0.0;  // of what all positions count together, see SumGrid
 
+  uint64_t identity(int32_t position) const {
+    return identities == nullptr ? static_cast<uint64_t>(position) : identities[position];
+  }
   bool draws_examples() const { return share < 1.0 || negative_ratio > 0.0; }
 };
 
@@ -74,6 +81,7 @@ class DrawnBySize {
   float weigh(int32_t position, float size) const;
 
  private:
+  const Sampling& sampling_;
   uint64_t key_;
   double rate_;
 };
@@ -87,7 +95,7 @@ class Negatives {
   float weigh(int32_t position) const;
 
  private:
-  const int32_t* codes_;
+  const Sampling& sampling_;
   int output_;
   uint64_t key_;
   double share_;
@@ -112,10 +120,13 @@ class Examples {
   }
   // All positions are below.
   int64_t n_positions() const { return n_positions_; }
+  // That of the sampling.
+  double bound() const { return bound_; }
 
  private:
   int64_t n_positions_;
   bool is_opposite_ = false;
+  double bound_ = 0.0;
   std::vector<int64_t> sizes_;                       // by output
   std::vector<PooledArray<Derivatives>> by_output_;  // positions rise
 };
@@ -140,15 +151,25 @@ struct Units {
   }
 };
 
+// Grids of their sums. Derivatives may be larger than what their positions count, and are small
+// nearly everywhere; units need no more than the first digits.
+struct MagnitudeGrid {
+  static constexpr double kGradients = 0x1p6, kCurvatures = 0x1p14;
+  SumGrid gradients, curvatures;
+
+  explicit MagnitudeGrid(double bound)
+      : gradients(bound * kGradients), curvatures(bound * kCurvatures) {}
+};
+
 // How large some derivatives are together.
 struct Magnitudes {
   double gradients = 0.0, curvatures = 0.0;
   bool has_negative = false;  // a curvature
 
-  void add(float gradient, float curvature) {
-    gradients += std::abs(gradient);
-    curvatures += curvature;
-    has_negative |= curvature < 0.0f;
+  void add(double gradient, double curvature, const MagnitudeGrid& grid) {
+    gradients += grid.gradients.round(std::abs(gradient));
+    curvatures += grid.curvatures.round(curvature);
+    has_negative |= curvature < 0.0;
   }
   void add(const Magnitudes& other) {
     gradients += other.gradients;
@@ -157,9 +178,9 @@ struct Magnitudes {
   }
 };
 
-// Throws std::invalid_argument if a derivative is not finite or a curvature negative. Idle threads
-// of the crew help.
-Units choose_units(std::span<const Derivatives> derivatives, Crew& crew);
+// Idle threads of the crew help.
+Magnitudes measure(std::span<const Derivatives> derivatives, const MagnitudeGrid& grid, Crew& crew);
+// Throws std::invalid_argument if a derivative is not finite or a curvature negative.
 Units choose_units(std::span<const Magnitudes> by_piece);
 
 }  // namespace hedgerow

@@ -34,7 +34,8 @@ Grower::Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules
 
 GrownTree Grower::grow(const Examples& examples, int output, uint64_t key) {
   const std::span<const Derivatives> derivatives = examples.of_output(output);
-  const Units units = choose_units(derivatives, crew_);
+  const Magnitudes magnitudes = measure(derivatives, MagnitudeGrid(examples.bound()), crew_);
+  const Units units = choose_units({&magnitudes, 1});
   GrowingTree tree = plant(units, output, key);
   return complete(tree, open_root(tree, std::ssize(derivatives), [&](int64_t i) {
                     return std::pair(derivatives[i].position, units.round(derivatives[i]));
@@ -111,8 +112,12 @@ GrownTree Grower::complete(GrowingTree& tree, Pending root) {
   return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
 }
 
-bool Grower::is_best_first() const {
-  return rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth;
+bool Grower::is_best_first(const GrowthRules& rules) {
+  return rules.max_depth >= 31 || rules.max_leaves < 1 << rules.max_depth;
+}
+
+bool Grower::grows_by_level(const GrowthRules& rules) {
+  return !is_best_first(rules) && rules.colsample_bynode >= 1.0;
 }
 
 // Splits nodes of a tree with so many examples until it is complete; returns whether branches
@@ -135,9 +140,10 @@ bool Grower::grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier
 // Finds the splits of nodes that are new.
 void Grower::open(const GrowingTree& tree, Pending pending, Frontier& frontier) {
   count(tree, pending);
-  // If each machine had some of the examples, they would add up what they counted here, and find
-  // the same splits. (In `plant` they would agree on units, in `open_root` on the root's sum, in
-  // `split` on how many examples go each way.)
+  find_splits(tree, pending, frontier);
+}
+
+void Grower::find_splits(const GrowingTree& tree, Pending& pending, Frontier& frontier) {
   subtract_sibling(pending);
   find_split_of(tree, pending.counted, frontier);
   if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
@@ -177,9 +183,13 @@ void Grower::grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
   for (size_t i = 0; i < branches.size(); ++i) graft(grown[i], branches[i].node, tree.nodes);
 }
 
+bool Grower::is_wanted(const GrowingTree& tree, const Pending& pending) const {
+  return may_split(tree, pending.counted) || (pending.sibling && may_split(tree, *pending.sibling));
+}
+
 void Grower::count(const GrowingTree& tree, Pending& pending) {
   OpenNode& node = pending.counted;
-  if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
+  if (!is_wanted(tree, pending)) return;
   if (node.histogram == nullptr)
     node.histogram =
         builder_.count({node.positions, node.space->sums.data()}, pending.of_parent.get());
@@ -234,8 +244,11 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
       data_.is_label(split.column) ? std::move(parent.branch) : choice_.branch_below(parent);
   add_leaf(tree, left);
   add_leaf(tree, right);
-  const bool counts_left = left.histogram != nullptr ||
-                           (right.histogram == nullptr && left.n_examples() <= right.n_examples());
+  // Workers count the same one, whichever has fewer examples here.
+  const bool left_is_smaller = tree.is_shared ? left.total.curvature() <= right.total.curvature()
+                                              : left.n_examples() <= right.n_examples();
+  const bool counts_left =
+      left.histogram != nullptr || (right.histogram == nullptr && left_is_smaller);
   if (!counts_left) std::swap(left, right);
   return {std::move(left), std::move(right), std::move(parent.histogram)};
 }
@@ -260,8 +273,9 @@ std::pair<StepBounds, StepBounds> Grower::bounds_of_children(const GrowingTree& 
 }
 
 bool Grower::may_split(const GrowingTree& tree, const OpenNode& node) const {
+  const int64_t n_examples = tree.is_shared ? node.total.curvature() : node.n_examples();
   return tree.n_leaves < rules_.max_leaves && node.depth < rules_.max_depth &&
-         node.n_examples() * std::max<int64_t>(std::ssize(node.contexts), 1) >= 2 &&
+         n_examples * std::max<int64_t>(std::ssize(node.contexts), 1) >= 2 &&
          curvature(tree, node.total) >= 2.0 * rules_.min_child_weight;
 }
 
@@ -270,8 +284,9 @@ void Grower::add_leaf(GrowingTree& tree, OpenNode& node) const {
   double weight = curvature(tree, node.total);
   if (tree.is_joint()) {
     const float* joint = node.space->joint.data();
+    const SumGrid grid(4.0 * weight);
     weight = 0.0;
-    for (const int32_t t : node.positions) weight += joint[t];
+    for (const int32_t t : node.positions) weight += grid.round(joint[t]);
   }
   TreeNode leaf;
   leaf.value =
@@ -292,6 +307,91 @@ double Grower::step(const GrowingTree& tree, const Sum& total, double weight,
   const double divisor = weight + rules_.reg_lambda;
   const double step = bounds.clamp(divisor > 0.0 ? -gradient / divisor : 0.0);
   return std::clamp(step, -rules_.max_step, rules_.max_step);
+}
+
+SharedTree Grower::plant_shared(const Examples& examples, int output, uint64_t key,
+                                const Units& units) {
+  const std::span<const Derivatives> derivatives = examples.of_output(output);
+  SharedTree shared{plant(units, output, key), Frontier(is_best_first())};
+  shared.tree.is_shared = true;
+  shared.pending.push_back(open_root(shared.tree, std::ssize(derivatives), [&](int64_t i) {
+    return std::pair(derivatives[i].position, units.round(derivatives[i]));
+  }));
+  return shared;
+}
+
+// All nodes at once where all will be split in the end; and the one that comes next, as in `grow`,
+// where that depends on other nodes, or draws of features on the order of the nodes.
+void Grower::advance(SharedTree& shared) {
+  GrowingTree& tree = shared.tree;
+  Frontier& frontier = shared.frontier;
+  const bool by_level = grows_by_level(rules_);
+  shared.counted.clear();
+  if (shared.is_root) {
+    Pending& root = shared.pending[0];
+    root.counted.histogram =
+        builder_.count({root.counted.positions, root.counted.space->sums.data()}, nullptr);
+    return add_counts(root, true, shared.counted);
+  }
+  while (shared.counted.empty() && !frontier.empty() && tree.n_leaves < rules_.max_leaves) {
+    stop_.check();
+    std::vector<OpenNode> nodes;
+    do nodes.push_back(frontier.pop());
+    while (by_level && !frontier.empty());
+    shared.pending.clear();
+    for (OpenNode& node : nodes) shared.pending.push_back(split(tree, std::move(node)));
+    for (Pending& pending : shared.pending) {
+      count(tree, pending);
+      if (pending.counted.histogram != nullptr) add_counts(pending, false, shared.counted);
+    }
+  }
+}
+
+void Grower::accept(SharedTree& shared) {
+  if (shared.counted.empty()) return;
+  const bool is_root = std::exchange(shared.is_root, false);
+  const Sum* counts = shared.counted.data();
+  for (Pending& pending : shared.pending) {
+    if (pending.counted.histogram != nullptr)
+      counts = read_counts(counts, is_root, shared, pending);
+    find_splits(shared.tree, pending, shared.frontier);
+  }
+  shared.pending.clear();
+}
+
+// The sums of a root have a place for every slot: workers see different ones. Below they are those
+// of the slots of the parent.
+void Grower::add_counts(const Pending& pending, bool is_root, std::vector<Sum>& counts) const {
+  const Histogram& histogram = *pending.counted.histogram;
+  counts.insert(counts.end(), histogram.full.begin(), histogram.full.end());
+  counts.insert(counts.end(), histogram.outside.begin(), histogram.outside.end());
+  if (!is_root) {
+    for (const SlotSum& slot : histogram.sparse) counts.push_back(slot.sum);
+    return;
+  }
+  const size_t first = counts.size();
+  counts.resize(first + int64_t{data_.n_slots()} * data_.n_offsets());
+  for (const SlotSum& slot : histogram.sparse) counts[first + slot.place] = slot.sum;
+  counts.push_back(pending.counted.total);
+}
+
+const Sum* Grower::read_counts(const Sum* counts, bool is_root, SharedTree& shared,
+                               Pending& pending) const {
+  Histogram& histogram = *pending.counted.histogram;
+  for (std::vector<Sum>* sums : {&histogram.full, &histogram.outside})
+    for (Sum& sum : *sums) sum = *counts++;
+  if (!is_root) {
+    for (SlotSum& slot : histogram.sparse) slot.sum = *counts++;
+    return counts;
+  }
+  histogram.sparse.clear();
+  const int64_t n_places = int64_t{data_.n_slots()} * data_.n_offsets();
+  for (int64_t place = 0; place < n_places; ++place, ++counts)
+    if (!counts->is_empty()) histogram.sparse.push_back({static_cast<int32_t>(place), *counts});
+  pending.counted.total = *counts++;
+  shared.tree.nodes.clear();
+  add_leaf(shared.tree, pending.counted);
+  return counts;
 }
 
 GrowerPool::~GrowerPool() = default;

@@ -47,7 +47,19 @@ class Grower {
   GrownTree grow(const Examples& examples, int output, uint64_t key);
   GrownTree grow(const ContextExamples& examples, int output, uint64_t key);
 
+  // The same in steps, for examples that several workers have. A tree that is planted has a root;
+  // `advance` splits nodes and counts the examples of their children, `accept` finds the splits of
+  // these. A tree without counts after `advance` is complete.
+  // Whether all nodes of a level are counted together, and numbered in another order than in
+  // `grow`.
+  static bool grows_by_level(const GrowthRules& rules);
+  SharedTree plant_shared(const Examples& examples, int output, uint64_t key, const Units& units);
+  void advance(SharedTree& tree);
+  void accept(SharedTree& tree);
+
  private:
+  void add_counts(const Pending& pending, bool is_root, std::vector<Sum>& counts) const;
+  const Sum* read_counts(const Sum* counts, bool is_root, SharedTree& tree, Pending& pending) const;
   GrowingTree plant(const Units& units, int output, uint64_t key) const;
   template <class Example>
   Pending open_root(GrowingTree& tree, int64_t n, Example example);
@@ -55,11 +67,14 @@ class Grower {
   GrownTree complete(GrowingTree& tree, Pending root);
   bool grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier);
 
-  bool is_best_first() const;
+  bool is_best_first() const { return is_best_first(rules_); }
+  static bool is_best_first(const GrowthRules& rules);
   bool may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const;
   void grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches);
 
   void open(const GrowingTree& tree, Pending pending, Frontier& frontier);
+  void find_splits(const GrowingTree& tree, Pending& pending, Frontier& frontier);
+  bool is_wanted(const GrowingTree& tree, const Pending& pending) const;
   void count(const GrowingTree& tree, Pending& pending);
   void count_contexts(const ContextRows& rows, OpenNode& node);
   void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier);

@@ -98,6 +98,7 @@ struct GrowingTree {
   std::shared_ptr<const PooledArray<int32_t>> root_curvatures{};
   GrownTree nodes{};
   int n_leaves = 1;
+  bool is_shared = false;  // whether other workers have examples too
 
   // A step of all contexts of a leaf is less of a risk than their curvatures add up to.
   bool is_joint() const { return rows != nullptr && rows->has_probabilities(); }
@@ -108,6 +109,15 @@ struct Pending {
   OpenNode counted;                        // its histogram is made from its examples, or is there,
   std::optional<OpenNode> sibling{};       // that of its sibling
   std::unique_ptr<Histogram> of_parent{};  // from their parent's by subtraction
+};
+
+// A tree whose examples several workers have, between what they count together.
+struct SharedTree {
+  GrowingTree tree;
+  Frontier frontier{false};
+  std::vector<Pending> pending{};
+  std::vector<Sum> counted{};  // what this worker has counted in them, then all workers
+  bool is_root = true;         // what is pending
 };
 
 }  // namespace hedgerow

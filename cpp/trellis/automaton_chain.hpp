@@ -51,6 +51,7 @@ struct AutomatonPosteriors {
                             // With edges of arcs (N, A), those of the arcs
   const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns = nullptr;
+  double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
 
   // Whether the posteriors of the automaton's terms are needed at each position.
   bool need_terms() const { return arc_marginals || pairs || patterns; }

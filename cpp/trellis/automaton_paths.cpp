@@ -248,14 +248,14 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
   const Automaton& automaton = scores.automaton;
   const int64_t n_labels = automaton.n_labels(), n_pairs = scores.n_edges();
   const Groups groups(scores);
-  ChunkSums arc_sums(out.arc_sums, automaton.n_arcs(), groups.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, automaton.n_arcs(), groups.n_chunks(), SumGrid(out.bound));
   for_each_walk(scores, n_threads, stop, groups, [&](int64_t chunk, auto& walk) {
     struct Measure {
       std::vector<double> mass, next;        // (S,) m_{t-1} and m_t
       int32_t observed = Automaton::kBegin;  // state after the labels y_0 .. y_{t-1}
       ExactSum log_likelihood;
     } measures[kLanes];
-    double* sums = arc_sums.open(chunk);
+    const SumTable sums = arc_sums.open(chunk);
     const Group& group = walk.group();
     for (Measure& measure : measures) {
       measure.mass.assign(automaton.n_states(), 0.0);
@@ -291,7 +291,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
             const int32_t arc = walk.arc(k);
             counts[k] += count;
             measure.next[automaton.target(arc)] += count;
-            if (sums) sums[arc] += count;
+            if (sums) sums.add(arc, count);
             if (pairs && t > 0) pairs[scores.edge(arc)] += count;
           }
         }

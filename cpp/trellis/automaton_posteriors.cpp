@@ -32,12 +32,12 @@ class ForwardBackward {
 
   // Writes the results of a group. False if a lane is refused: what was written is then
   // meaningless.
-  bool run(const Group& group, double* arc_sums) {
+  bool run(const Group& group, const SumTable& arc_sums) {
     steps_.open(group);
     alphas_.open(group.longest, Semiring::kOne);
     if (!forward()) return false;
     if (out_.need_backward() && !backward()) return false;
-    if (arc_sums != nullptr) add_arc_sums(arc_sums);
+    if (arc_sums) add_arc_sums(arc_sums);
     return true;
   }
   bool refused(int lane) const { return steps_.refused(lane); }
@@ -113,7 +113,7 @@ class ForwardBackward {
   }
 
   bool backward() {
-    std::fill(term_sums_.begin(), term_sums_.end(), 0.0);
+    std::fill(term_sums_.begin(), term_sums_.end(), Packed(broadcast(0.0)));
     Packed shares(broadcast(0.0));
     for (int l = 0; l < kLanes; ++l)
       if (steps_.group().live[l]) shares.values[l] = out_.weight(steps_.group().sequences[l]);
@@ -151,11 +151,13 @@ class ForwardBackward {
     }
   }
 
-  void add_arc_sums(double* arc_sums) const {
+  HEDGEROW_CLONES void add_arc_sums(const SumTable& arc_sums) const {
     const std::vector<int32_t>& arcs = scores_.automaton.to_cells.arcs;
-    for (size_t e = 0; e < arcs.size(); ++e)
-      arc_sums[arcs[e]] +=
-          Semiring::kLogarithms ? term_sums_[e] : term_sums_[e] * weights_.to_cells[e];
+    for (size_t e = 0; e < arcs.size(); ++e) {
+      const Lanes sums = broadcast(Semiring::kLogarithms ? 1.0 : weights_.to_cells[e]) *
+                         static_cast<Lanes>(term_sums_[e]);
+      arc_sums.sums[arcs[e]] += sum_lanes(arc_sums.grid.round(sums));
+    }
   }
 
   const AutomatonScores& scores_;
@@ -167,8 +169,8 @@ class ForwardBackward {
   ForwardRows alphas_;  // (S,) per position
   Numbers marginals_;   // (K,) of one position
   bool need_terms_;     // whether posteriors of terms are needed, summed or at each position
-  std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
-  Numbers term_probs_;             // (E,) posteriors of one position
+  Numbers term_sums_;   // (E,) posteriors, summed over the positions of a sequence
+  Numbers term_probs_;  // (E,) posteriors of one position
   std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane
   Path paths_[kLanes];
 };
@@ -178,7 +180,8 @@ class ForwardBackward {
 void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
                      const AutomatonPosteriors& out, int n_threads, Stop& stop) {
   const Groups groups(scores);
-  ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks(),
+                     SumGrid(out.bound));
   for_each_group<ForwardBackward>(
       scores, groups, n_threads, stop,
       [&](int64_t chunk, auto& pass, const Group& group) {

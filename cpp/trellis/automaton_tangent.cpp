@@ -50,11 +50,11 @@ class TangentPass {
 
   // Writes the results of a group. False if a lane is refused: what was written is then
   // meaningless.
-  bool run(const Group& group, double* arc_sums) {
+  bool run(const Group& group, const SumTable& arc_sums) {
     steps_.open(group);
     rows_.open(group.longest, Semiring::kOne);
     if (!forward() || !backward()) return false;
-    if (arc_sums != nullptr) steps_.add_arc_sums(arc_sums);
+    if (arc_sums) steps_.add_arc_sums(arc_sums);
     return true;
   }
   bool refused(int lane) const { return steps_.refused(lane); }
@@ -134,7 +134,8 @@ class TangentPass {
 void fill_tangents(const AutomatonScores& scores, const Direction& direction, const uint8_t* wanted,
                    const AutomatonTangents& out, int n_threads, Stop& stop) {
   const Groups groups(scores, wanted);
-  ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks(),
+                     SumGrid(out.bound));
   for_each_group<TangentPass>(
       scores, groups, n_threads, stop,
       [&](int64_t chunk, auto& pass, const Group& group) {

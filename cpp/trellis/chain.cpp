@@ -26,17 +26,17 @@ T* at(T* array, int64_t index) {
 
 // Tables that a chunk of sequences adds to, null where they are not wanted.
 struct ChunkTables {
-  double* pair_sums;       // (K, K)
-  double* pair_curvature;  // (K, K)
+  SumTable pair_sums;       // (K, K)
+  SumTable pair_curvature;  // (K, K)
 };
 
 // Those of all chunks.
 class Tables {
  public:
   Tables(const ChainPosteriors& out, int64_t n_labels, size_t n_chunks)
-      : pair_sums_(out.pair_sums, n_labels * n_labels, n_chunks),
+      : pair_sums_(out.pair_sums, n_labels * n_labels, n_chunks, SumGrid(out.bound)),
         pair_curvature_(out.mixing ? out.mixing->pair_curvature : nullptr, n_labels * n_labels,
-                        n_chunks) {}
+                        n_chunks, curvature_grid(out.mixing ? out.mixing->bound : 0.0)) {}
 
   ChunkTables open(int64_t chunk) { return {pair_sums_.open(chunk), pair_curvature_.open(chunk)}; }
   void finish() {
@@ -82,8 +82,8 @@ class SequencePosteriors {
           .fill(sequence, *out_.mixing, tables.pair_curvature, stop_);
   }
   void add_tables(const ChunkTables& tables) const {
-    if (tables.pair_sums != nullptr) fast_.add_pair_sums(tables.pair_sums);
-    if (tables.pair_curvature != nullptr) fast_.add_pair_curvature(tables.pair_curvature);
+    if (tables.pair_sums) fast_.add_pair_sums(tables.pair_sums.sums);
+    if (tables.pair_curvature) fast_.add_pair_curvature(tables.pair_curvature.sums);
   }
 
  private:
@@ -202,7 +202,8 @@ class InLanes {
           const int64_t p = index * kLanes + l;
           totals[p] = lanes->totals(l);
           if (!sums.empty())
-            lanes->add_pair_sums(l, out_.weight(group.sequences[l]), sums.data() + p * n_pairs_);
+            lanes->add_pair_sums(l, out_.weight(group.sequences[l]),
+                                 {sums.data() + p * n_pairs_, SumGrid(out_.bound)});
         }
       };
     };
@@ -217,7 +218,7 @@ class InLanes {
       for (int64_t p = first; p < end; ++p) all.add(totals[p]);
       if (all.refused) return fill_in_log_space(sequences[i], own);
       for (int64_t j = first * n_pairs_; own.pair_sums && j < end * n_pairs_; ++j)
-        own.pair_sums[j % n_pairs_] += sums[j];
+        own.pair_sums.add(j % n_pairs_, sums[j]);
       write(sequences[i], all);
     });
   }
@@ -258,9 +259,9 @@ void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,
   check_arcs(scores.arcs, scores.n_labels);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
+  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1, SumGrid(out.bound));
   for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
-    double* sums = pair_sums.open(chunk);
+    const SumTable sums = pair_sums.open(chunk);
     LogChain chain(scores, stop);
     for (int64_t s = first; s < end; ++s) {
       const int64_t begin = scores.offsets[s];

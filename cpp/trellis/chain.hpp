@@ -49,6 +49,7 @@ struct ChainPosteriors {
   const double* weights;    // (S,) weight of each sequence in pair_sums; null: 1
   const PatternMarginals* patterns = nullptr;
   const MixingBounds* mixing = nullptr;  // only where the scores have edges, see mixing.hpp
+  double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
 
   bool need_backward() const { return marginals || pair_sums || pairs || patterns || mixing; }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }

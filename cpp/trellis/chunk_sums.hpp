@@ -1,24 +1,27 @@
-// Sums over all sequences, the same for any number of threads: every chunk has a table of its own,
-// and these are added in the order of the chunks.
+// Sums over all sequences: every chunk of them has a table of its own, and these are added up in
+// the end. As all numbers are multiples of a grid, their order does not matter; where there is no
+// grid, it depends on the data alone, and not on the number of threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "sum_grid.hpp"
+
 namespace hedgerow {
 
 class ChunkSums {
  public:
   // out: (size,), or null if the sums are not wanted
-  ChunkSums(double* out, size_t size, size_t n_chunks)
-      : out_(out), size_(size), parts_(out ? n_chunks : 0) {}
+  ChunkSums(double* out, size_t size, size_t n_chunks, const SumGrid& grid)
+      : out_(out), size_(size), grid_(grid), parts_(out ? n_chunks : 0) {}
 
   // The table (size,) that a chunk adds to, zeros at first; null if the sums are not wanted.
-  double* open(int64_t chunk) {
-    if (out_ == nullptr) return nullptr;
+  SumTable open(int64_t chunk) {
+    if (out_ == nullptr) return {nullptr, grid_};
     if (parts_[chunk].empty()) parts_[chunk].assign(size_, 0.0);
-    return parts_[chunk].data();
+    return {parts_[chunk].data(), grid_};
   }
 
   // Fills `out` with the sum of the chunks' tables.
@@ -32,6 +35,7 @@ class ChunkSums {
  private:
   double* out_;
   size_t size_;
+  SumGrid grid_;
   std::vector<std::vector<double>> parts_;  // (n_chunks,) tables, empty until opened
 };
 

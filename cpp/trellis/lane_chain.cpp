@@ -142,7 +142,7 @@ const ChainKernels& chain_kernels(int n_labels) {
 }  // namespace
 
 LaneArcs::LaneArcs(const ScaledArcs& arcs) : shift(arcs.shift), holes(arcs.holes) {
-  const auto n_labels = static_cast<int64_t>(arcs.to_next.size()) / arcs.stride;
+  const auto n_labels = static_cast<int64_t>(arcs.to_previous.size()) / arcs.stride;
   for (int64_t j = 0; j < n_labels; ++j) {
     const double* row = arcs.to_next.data() + j * arcs.stride;
     factors.insert(factors.end(), row, row + n_labels);
@@ -181,9 +181,10 @@ void LaneChain::add_arc_shifts(int lane, ExactSum& shifts) const {
   shifts.add(std::fma(times, arcs_.shift, -product));  // what the product lost
 }
 
-void LaneChain::add_pair_sums(int lane, double weight, double* pair_sums) const {
+void LaneChain::add_pair_sums(int lane, double weight, const SumTable& pair_sums) const {
   for (size_t i = 0; i < arcs_.factors.size(); ++i)
-    pair_sums[i] += weight * (arcs_.factors[i] * scratch_.pairs[i].values[lane]);
+    pair_sums.add(static_cast<int64_t>(i),
+                  weight * (arcs_.factors[i] * scratch_.pairs[i].values[lane]));
 }
 
 }  // namespace hedgerow

@@ -59,7 +59,7 @@ class LaneChain final : public LaneDriver {
  public:
   LaneChain(const ChainScores& scores, const LaneArcs& arcs, const ChainPosteriors& out);
 
-  void add_pair_sums(int lane, double weight, double* pair_sums) const override;
+  void add_pair_sums(int lane, double weight, const SumTable& pair_sums) const override;
 
  private:
   void load() override;

@@ -6,6 +6,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/strands.hpp"
 #include "trellis/sums.hpp"
@@ -75,9 +76,9 @@ class LaneDriver {
   // Of a lane of the last group.
   LaneTotals totals(int lane) const;
   // Adds `weight` times the sum of the pair posteriors. pair_sums: (K, K)
-  virtual void add_pair_sums(int lane, double weight, double* pair_sums) const = 0;
+  virtual void add_pair_sums(int lane, double weight, const SumTable& pair_sums) const = 0;
   // Likewise the curvature of pairs, if it is a by-product. pair_curvature: (K, K)
-  virtual void add_pair_curvature(int, double, double*) const {}
+  virtual void add_pair_curvature(int, double, const SumTable&) const {}
 
  protected:
   // scratch: that of the kernels, which belongs to the caller

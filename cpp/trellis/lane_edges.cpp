@@ -262,13 +262,13 @@ void LaneEdges::write_gammas() {
   if (out_.mixing->edge_gammas) write(scratch_.edge_gammas, out_.mixing->edge_gammas);
 }
 
-void LaneEdges::add_pair_sums(int lane, double weight, double* pair_sums) const {
-  for (int i = 0; i < n_pairs(); ++i) pair_sums[i] += weight * scratch_.pairs[i].values[lane];
+void LaneEdges::add_pair_sums(int lane, double weight, const SumTable& pair_sums) const {
+  for (int i = 0; i < n_pairs(); ++i) pair_sums.add(i, weight * scratch_.pairs[i].values[lane]);
 }
 
-void LaneEdges::add_pair_curvature(int lane, double weight, double* pair_curvature) const {
+void LaneEdges::add_pair_curvature(int lane, double weight, const SumTable& pair_curvature) const {
   for (int i = 0; i < n_pairs(); ++i)
-    pair_curvature[i] += weight * scratch_.curvature[i].values[lane];
+    pair_curvature.add(i, weight * scratch_.curvature[i].values[lane]);
 }
 
 }  // namespace hedgerow

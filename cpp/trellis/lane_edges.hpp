@@ -30,8 +30,8 @@ class LaneEdges final : public LaneDriver {
   // arcs: whether some are forbidden
   LaneEdges(const ChainScores& scores, const ScaledArcs& arcs, const ChainPosteriors& out);
 
-  void add_pair_sums(int lane, double weight, double* pair_sums) const override;
-  void add_pair_curvature(int lane, double weight, double* pair_curvature) const override;
+  void add_pair_sums(int lane, double weight, const SumTable& pair_sums) const override;
+  void add_pair_curvature(int lane, double weight, const SumTable& pair_curvature) const override;
 
  private:
   void load() override;

@@ -226,10 +226,10 @@ void LaneMixing::run(const StrandGroup<kFloats>& group, Stop& stop) {
   }
 }
 
-void LaneMixing::add_pair_curvature(int lane, double weight, double* sums) const {
+void LaneMixing::add_pair_curvature(int lane, double weight, const SumTable& sums) const {
   const Packed* curvature = scratch_.curvature[lane / kLanes];
   for (int64_t i = 0; i < int64_t{scores_.n_labels} * scores_.n_labels; ++i)
-    sums[i] += weight * curvature[i].values[lane % kLanes];
+    sums.add(i, weight * curvature[i].values[lane % kLanes]);
 }
 
 }  // namespace hedgerow

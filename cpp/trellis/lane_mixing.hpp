@@ -7,6 +7,7 @@
 
 #include "parallel.hpp"
 #include "simd_float.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing.hpp"
 #include "trellis/mixing_scaled.hpp"
@@ -42,7 +43,7 @@ class LaneMixing {
   // of it is meaningless.
   bool refused(int lane) const { return !(scratch_.smallest.values[lane] >= kReliable); }
   // Adds `weight` times the curvature of the pairs. sums: (K, K)
-  void add_pair_curvature(int lane, double weight, double* sums) const;
+  void add_pair_curvature(int lane, double weight, const SumTable& sums) const;
 
  private:
   void load(const StrandGroup<kFloats>& group);

@@ -230,7 +230,7 @@ void Lockstep<Semiring>::backward() {
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& shares, double* sums)
+void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& shares, Packed* sums)
   requires Semiring::kSums
 {
   const Automaton& automaton = scores_.automaton;

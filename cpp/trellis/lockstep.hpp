@@ -137,11 +137,11 @@ class Lockstep {
     requires Semiring::kSums;
   // beta_{t-1}[p] = sum over the arcs a that p takes of w[a] reached[target of a].
   void backward();
-  // The same, and sums[e] += sum over the lanes of shares[lane] * posterior of term e, (E,) in the
+  // The same, and sums[e] += shares[lane] * posterior of term e, lane by lane, (E,) in the
   // order of to_cells. The posterior of a term is
   //   (sum of alpha_{t-1} over its cell) * w[arc] * reached[target];
   // with SumProduct w[arc], the same at every position, is left out of the sums.
-  void backward(const Packed& shares, double* sums)
+  void backward(const Packed& shares, Packed* sums)
     requires Semiring::kSums
   {
     backward(cell_alphas_.data(), shares, sums);
@@ -156,7 +156,7 @@ class Lockstep {
   Lanes arrive(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
   // backward(shares, sums) with other numbers than the sums of alpha_{t-1} over the cells.
   // cell_values: (C,)
-  void backward(const Packed* cell_values, const Packed& shares, double* sums)
+  void backward(const Packed* cell_values, const Packed& shares, Packed* sums)
     requires Semiring::kSums;
 
   const AutomatonScores& scores_;

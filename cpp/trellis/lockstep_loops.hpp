@@ -62,7 +62,7 @@ Step step_over(const TermTable& table, const std::vector<double>& weights,
 struct TermSums {
   const Packed* row_values;  // (n_rows,) what multiplies the terms of each row
   const Packed& shares;      // weight of each lane's sequence
-  double* sums;              // (E,) sums over lanes and positions
+  Packed* sums;              // (E,) sums over positions, by lane
 };
 
 // One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
@@ -82,14 +82,14 @@ HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lan
 }
 
 // out[row] = sum over its terms of weight * value of the column (* edge factor); with kSums also
-// sums[term] += sum over the lanes of share * posterior of the term. The loop over kLanes rows at a
+// sums[term] += share * posterior of the term, lane by lane. The loop over kLanes rows at a
 // time is written out for four of them, so that their sums stay in registers.
 template <class Semiring, bool kEdges, bool kSums, bool kMoves>
 HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* wanted) {
   static_assert(kLanes == 4);
   const Step step = given;
   const Packed* row_values = kSums ? wanted->row_values : out;
-  double* sums = kSums ? wanted->sums : nullptr;
+  Packed* sums = kSums ? wanted->sums : nullptr;
   const Lanes share = kSums ? static_cast<Lanes>(wanted->shares) : broadcast(1.0);
   const Lanes zero = broadcast(Semiring::kZero);
   for (const TermTable::Run run : step.table.runs) {
@@ -104,11 +104,12 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
         const Lanes b = add_term<Semiring, kEdges, kMoves>(step, term + 1, at_row[1], sum[1]);
         const Lanes c = add_term<Semiring, kEdges, kMoves>(step, term + 2, at_row[2], sum[2]);
         const Lanes d = add_term<Semiring, kEdges, kMoves>(step, term + 3, at_row[3], sum[3]);
-        if constexpr (kSums)
-          store(sums + term, load(sums + term) + sum_each(share * Semiring::to_prob(a),
-                                                          share * Semiring::to_prob(b),
-                                                          share * Semiring::to_prob(c),
-                                                          share * Semiring::to_prob(d)));
+        if constexpr (kSums) {
+          sums[term] += share * Semiring::to_prob(a);
+          sums[term + 1] += share * Semiring::to_prob(b);
+          sums[term + 2] += share * Semiring::to_prob(c);
+          sums[term + 3] += share * Semiring::to_prob(d);
+        }
       }
       for (int j = 0; j < kLanes; ++j) out[rows[j]] = sum[j];
     }
@@ -117,7 +118,7 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
       if constexpr (kSums) at_row = row_values[step.rows[r]];
       for (int i = 0; i < run.n_terms; ++i, ++term) {
         const Lanes prob = add_term<Semiring, kEdges, kMoves>(step, term, at_row, sum);
-        if constexpr (kSums) sums[term] += sum_lanes(share * Semiring::to_prob(prob));
+        if constexpr (kSums) sums[term] += share * Semiring::to_prob(prob);
       }
       out[step.rows[r]] = sum;
     }

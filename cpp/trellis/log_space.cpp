@@ -130,13 +130,13 @@ void LogChain::fill_log_betas_before(int64_t position, const double* log_betas, 
   for (int k = 0; k < scores_.n_labels(); ++k) out[k] -= largest;
 }
 
-void LogChain::backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
-                        PairRows& pairs) {
+void LogChain::backward(int64_t sequence, double* log_alphas, double weight,
+                        const SumTable& pair_sums, PairRows& pairs) {
   const int64_t begin = scores_.begin(sequence), n_labels = scores_.n_labels();
   double* log_beta = rows_.data();
   double* next = log_beta + stride_;
   double* row = next + stride_;
-  std::vector<double> posterior(pair_sums != nullptr || pairs.wanted() ? n_labels * stride_ : 0);
+  std::vector<double> posterior(pair_sums || pairs.wanted() ? n_labels * stride_ : 0);
   std::fill(log_beta, log_beta + 2 * stride_, -kInfinity);
   std::fill(log_beta, log_beta + n_labels, 0.0);
   for (int64_t t = scores_.length(sequence) - 1; t >= 0; --t) {
@@ -161,8 +161,8 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
       for (int64_t j = 0; j < n_labels; ++j) {
         const double* pair = posterior.data() + j * stride_;
         if (pairs.wanted()) std::copy(pair, pair + n_labels, pairs.row(t) + j * n_labels);
-        if (pair_sums == nullptr) continue;
-        for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += weight * pair[k];
+        if (!pair_sums) continue;
+        for (int64_t k = 0; k < n_labels; ++k) pair_sums.add(j * n_labels + k, weight * pair[k]);
       }
       if (pairs.wanted()) pairs.close(t);
     }
@@ -179,7 +179,7 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
 //   m_t(k) = sum_j (m_{t-1}(j) - (w_{t-1} - w_t) [j = y_{t-1}]) P(y_t = k | y_{t-1} = j).
 // With equal weights m_t is w times the marginals.
 void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* weights,
-                        double* counts, double* pair_sums, double* pairs) {
+                        double* counts, const SumTable& pair_sums, double* pairs) {
   scores_.check(sequence, stop_);
   const int64_t begin = scores_.begin(sequence), n_labels = scores_.n_labels();
   const int64_t length = scores_.length(sequence), n_pairs = n_labels * n_labels;
@@ -207,7 +207,7 @@ void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* w
       const double count = mass * (row[k] / sum);
       counts[t * n_labels + k] += count;
       if (t == 0) continue;
-      if (pair_sums != nullptr) pair_sums[from * n_labels + k] += count;
+      if (pair_sums) pair_sums.add(from * n_labels + k, count);
       if (pairs != nullptr) pairs[t * n_pairs + from * n_labels + k] = count;
     }
   };

@@ -7,6 +7,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/padded.hpp"
 
@@ -23,13 +24,13 @@ class LogChain {
   void forward(int64_t sequence, const int32_t* labels, double* log_alphas);
   // After forward: turns log_alphas into marginals, adds `weight` times the pair posteriors to
   // pair_sums (K, K), if given, and fills pairs where wanted.
-  void backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
+  void backward(int64_t sequence, double* log_alphas, double weight, const SumTable& pair_sums,
                 PairRows& pairs);
   // Computes sum_t w_t log P(y_t | y_{t-1}) as the log-likelihood, and the expected counts of its
   // gradient. labels, weights: (T,); counts: (T, K), of labels; pair_sums: (K, K), to which those
   // of label pairs are added, or null; pairs: (T, K, K), those of each position, or null
   void weighted(int64_t sequence, const int32_t* labels, const double* weights, double* counts,
-                double* pair_sums, double* pairs);
+                const SumTable& pair_sums, double* pairs);
 
   // Of the sequence of the last forward(); the log-likelihood also of the last weighted().
   double log_z() const { return log_z_; }

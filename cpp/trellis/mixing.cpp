@@ -31,20 +31,19 @@ class SequenceMixing {
 
   // sums: (K, K), to which the curvature of pairs is added, or null. That of scaled space comes
   // with add_pair_curvature.
-  void fill(int64_t sequence, double* sums, Stop& stop) {
+  void fill(int64_t sequence, const SumTable& sums, Stop& stop) {
     if (!arcs_.usable) return fill_in_log_space(sequence, sums, stop);
-    if (!fast_) fast_.emplace(scores_, arcs_, longest_, sums != nullptr);
+    if (!fast_) fast_.emplace(scores_, arcs_, longest_, static_cast<bool>(sums), sums.grid);
     if (!fast_->fill_rates(sequence, rates(), stop)) return fill_in_log_space(sequence, sums, stop);
     const float* edge_gammas = fill_gammas(sequence);
-    if (sums != nullptr)
-      fast_->add_pairs(scores_.length(sequence), edge_gammas, out_.weight(sequence));
+    if (sums) fast_->add_pairs(scores_.length(sequence), edge_gammas, out_.weight(sequence));
   }
-  void fill_in_log_space(int64_t sequence, double* sums, Stop& stop) {
+  void fill_in_log_space(int64_t sequence, const SumTable& sums, Stop& stop) {
     if (!slow_) slow_.emplace(scores_, longest_);
     slow_->fill(sequence, out_, sums, stop);
   }
-  void add_pair_curvature(double* sums) {
-    if (fast_ && sums != nullptr) fast_->add_pair_curvature(sums);
+  void add_pair_curvature(const SumTable& sums) {
+    if (fast_ && sums) fast_->add_pair_curvature(sums.sums);
   }
 
  private:
@@ -73,11 +72,11 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
   const auto n_chunks = static_cast<int64_t>(groups.n_chunks());
   const auto n_others = static_cast<int64_t>(groups.others.size());
   ChunkSums curvature(out.pair_curvature, int64_t{scores.n_labels} * scores.n_labels,
-                      n_chunks + n_others);
+                      n_chunks + n_others, curvature_grid(out.bound));
   parallel_for(n_others, n_threads, stop, [&](int64_t i) {
     const int64_t s = groups.others[i];
     SequenceMixing one(scores, arcs, out, scores.length(s));
-    double* sums = curvature.open(n_chunks + i);
+    const SumTable sums = curvature.open(n_chunks + i);
     one.fill(s, sums, stop);
     one.add_pair_curvature(sums);
   });
@@ -89,7 +88,7 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
     return std::unique_ptr<Worker>(new Worker{{scores, arcs, out}, std::nullopt});
   };
   const auto run = [&](Worker& worker, int64_t chunk, const StrandGroup<kFloats>& group) {
-    double* sums = curvature.open(chunk);
+    const SumTable sums = curvature.open(chunk);
     worker.lanes.run(group, stop);
     for (int l = 0; l < group.n_strands; ++l) {
       const int64_t s = group.sequences[l];
@@ -119,9 +118,10 @@ void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threa
     return fill_mixing_in_lanes(scores, arcs, out, n_threads, stop);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  ChunkSums curvature(out.pair_curvature, n_labels * n_labels, bounds.size() - 1);
+  ChunkSums curvature(out.pair_curvature, n_labels * n_labels, bounds.size() - 1,
+                      curvature_grid(out.bound));
   for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
-    double* sums = curvature.open(chunk);
+    const SumTable sums = curvature.open(chunk);
     SequenceMixing one(scores, arcs, out, longest(scores, first, end));
     for (int64_t s = first; s < end; ++s) one.fill(s, sums, stop);
     one.add_pair_curvature(sums);

@@ -12,6 +12,7 @@ struct MixingBounds {
   float* edge_gammas;      // (N,) of all events y_{t-1} = j, y_t = k; 0 where a sequence begins
   double* pair_curvature;  // (K, K) sum over t of edge_gammas[t] P (1 - P), P that of (j, k) at t
   const double* weights;   // (S,) weight of each sequence in pair_curvature; null: 1
+  double bound = 0.0;      // of the weights of all positions, see SumGrid
 
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };

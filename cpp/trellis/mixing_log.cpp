@@ -71,14 +71,14 @@ const double* LogMixing::arcs_back(int64_t position) {
   return to_previous_.data();
 }
 
-void LogMixing::fill(int64_t sequence, const MixingBounds& out, double* sums, Stop& stop) {
+void LogMixing::fill(int64_t sequence, const MixingBounds& out, const SumTable& sums, Stop& stop) {
   const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);
   std::vector<float> to_next(length), to_previous(length), own(length);
   const MixingRates rates{to_next.data(), to_previous.data()};
   float* edge_gammas = out.edge_gammas ? out.edge_gammas + begin : own.data();
   fill_rates(sequence, rates, stop);
   fill_gammas(length, rates, out.node_gammas + begin, edge_gammas);
-  if (sums != nullptr) add_pairs(sequence, edge_gammas, out.weight(sequence), sums, stop);
+  if (sums) add_pairs(sequence, edge_gammas, out.weight(sequence), sums, stop);
 }
 
 void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
@@ -114,8 +114,8 @@ void LogMixing::pass(int64_t sequence, bool forward, float* rates, Stop& stop) {
 
 // P(y_{t-1} = i, y_t = j) = exp(before_{t-1}[i] + arcs[i, j] + after_t[j]) / their sum
 HEDGEROW_CLONES
-void LogMixing::add_pairs(int64_t sequence, const float* edge_gammas, double weight, double* sums,
-                          Stop& stop) {
+void LogMixing::add_pairs(int64_t sequence, const float* edge_gammas, double weight,
+                          const SumTable& sums, Stop& stop) {
   const int64_t n_labels = scores_.n_labels(), stride = stride_;
   for (int64_t t = 1; t < scores_.length(sequence); ++t) {
     stop.check();
@@ -136,7 +136,7 @@ void LogMixing::add_pairs(int64_t sequence, const float* edge_gammas, double wei
       for (int64_t j = 0; j < n_labels; ++j) {
         const double& pair = pairs_[i * stride + j];
         const double rest = &pair == &largest ? others : total - pair;
-        sums[i * n_labels + j] += weight * edge_gammas[t] * (pair / total) * (rest / total);
+        sums.add(i * n_labels + j, weight * edge_gammas[t] * (pair / total) * (rest / total));
       }
   }
 }

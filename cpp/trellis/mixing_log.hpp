@@ -5,6 +5,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing_bounds.hpp"
 #include "trellis/padded.hpp"
@@ -17,13 +18,13 @@ class LogMixing {
   LogMixing(const ChainScores& scores, int64_t longest);
 
   // Fills the gammas of a sequence, and adds the curvature of its pairs to sums: (K, K), or null.
-  void fill(int64_t sequence, const MixingBounds& out, double* sums, Stop& stop);
+  void fill(int64_t sequence, const MixingBounds& out, const SumTable& sums, Stop& stop);
 
   // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
   void fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
   // Adds sum_t weight edge_gammas[t] P (1 - P) for every label pair, P its probability at t, of the
   // sequence of the last fill_rates. edge_gammas: (T,), the first is not read; sums: (K, K)
-  void add_pairs(int64_t sequence, const float* edge_gammas, double weight, double* sums,
+  void add_pairs(int64_t sequence, const float* edge_gammas, double weight, const SumTable& sums,
                  Stop& stop);
 
  private:

@@ -180,48 +180,41 @@ HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride
   return share;
 }
 
-// outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: summed
-// in single precision over these rows, and added to `outer` in double precision.
-template <int kVectors>
-HEDGEROW_INLINE void add_outer_block(const float* left, const float* right, int n_rows, int stride,
-                                     double* outer) {
-  Floats sums[4][kVectors];
-  for (int j = 0; j < 4; ++j)
-    for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast(0.0f);
-  for (int w = 0; w < n_rows; ++w)
-    for (int j = 0; j < 4; ++j)
-      fold_row<Total, kVectors>(left[w * stride + j], right + w * stride, sums[j]);
-  for (int j = 0; j < 4; ++j)
-    for (int v = 0; v < kVectors; ++v) {
-      float row[kFloats];
-      store(row, sums[j][v]);
-      double* out = outer + static_cast<int64_t>(j) * stride + v * kFloats;
-      for (int c = 0; c < kFloats; c += kLanes)
-        store(out + c, load(out + c) + load_from_floats(row + c));
-    }
-}
+// Rows of outer products, (n_rows, stride) each.
+struct OuterRows {
+  const float *left, *right, *left_squares, *right_squares;
+};
 
-// The same for the first n_labels rows, and all columns.
-HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows, int n_labels,
-                               int stride, double* outer) {
-  for (int j = 0; j < n_labels; j += 4) {
-    double* rows = outer + static_cast<int64_t>(j) * stride;
-    int c = 0;
-    for (; c + 2 * kFloats <= stride; c += 2 * kFloats)
-      add_outer_block<2>(left + j, right + c, n_rows, stride, rows + c);
-    if (c < stride) add_outer_block<1>(left + j, right + c, n_rows, stride, rows + c);
+// curvature += arcs * linear - arcs^2 * square, rounded to a grid, for 4 labels before and kFloats
+// labels: linear and square are sums of outer products, in single precision.
+HEDGEROW_INLINE void add_outer_block(const OuterRows& rows, int n_rows, int stride,
+                                     const float* arcs, const SumGrid& grid, double* curvature) {
+  Floats linear[4][1], square[4][1];
+  for (int j = 0; j < 4; ++j) linear[j][0] = square[j][0] = broadcast(0.0f);
+  for (int64_t w = 0; w < n_rows * int64_t{stride}; w += stride)
+    for (int j = 0; j < 4; ++j) {
+      fold_row<Total, 1>(rows.left[w + j], rows.right + w, linear[j]);
+      fold_row<Total, 1>(rows.left_squares[w + j], rows.right_squares + w, square[j]);
+    }
+  for (int j = 0; j < 4; ++j, arcs += stride, curvature += stride) {
+    float of_pairs[kFloats];
+    const Floats arc = load(arcs);
+    store(of_pairs, maximum(arc * (linear[j][0] - arc * square[j][0]), broadcast(0.0f)));
+    for (int c = 0; c < kFloats; c += kLanes)
+      store(curvature + c, load(curvature + c) + grid.round(load_from_floats(of_pairs + c)));
   }
 }
 
 // curvature[j] += factor P_j (1 - P_j), where P_j = scale arcs[j] right[j]; for j = label, where
 // 1 - P_j would lose digits, `likely` is added instead. All are padded rows.
 HEDGEROW_INLINE void add_row(double scale, const float* arcs, const float* right, double factor,
-                             int stride, int64_t label, double likely, double* curvature) {
-  const double sum = curvature[label] + likely;
+                             int stride, int64_t label, double likely, const SumGrid& grid,
+                             double* curvature) {
+  const double sum = curvature[label] + grid.round(likely);
   for (int c = 0; c < stride; c += kLanes) {
     const Lanes probs = broadcast(scale) * load_from_floats(arcs + c) * load_from_floats(right + c);
     store(curvature + c,
-          load(curvature + c) + broadcast(factor) * probs * (broadcast(1.0) - probs));
+          load(curvature + c) + grid.round(broadcast(factor) * probs * (broadcast(1.0) - probs)));
   }
   curvature[label] = sum;
 }
@@ -233,7 +226,7 @@ MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.
   const double shift = *std::max_element(scores.arcs, scores.arcs + n_labels * n_labels);
   usable = shift > -kInfinity;
   if (!usable) return;
-  to_next.assign(n_labels * stride, 0.0f);
+  to_next.assign((n_labels + 3) / 4 * 4 * stride, 0.0f);
   to_previous.assign(n_labels * stride, 0.0f);
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) {
@@ -245,8 +238,8 @@ MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.
 }
 
 ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest,
-                           bool pairs)
-    : scores_(scores), arcs_(arcs), pairs_(pairs) {
+                           bool pairs, const SumGrid& grid)
+    : scores_(scores), arcs_(arcs), pairs_(pairs), grid_(grid) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   befores_.resize(longest * stride);
@@ -255,9 +248,7 @@ ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, in
   if (!pairs) return;
   shares_.resize(longest);
   waiting_.resize(4 * kMixingRows * stride);
-  linear_.resize(stride * stride);
-  square_.resize(stride * stride);
-  single_.resize(scores.n_labels * stride);
+  curvature_.resize(arcs.to_next.size());
 }
 
 bool ScaledMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
@@ -371,10 +362,10 @@ void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double we
       lefts[j] = lefts[2 * n_waiting + j] = 0.0f;
       const double others =
           factor * per_norm * shares_[t].others + dot(lefts, column, stride) * rights[k];
-      add_row(scale, arcs, rights, factor, stride, k, scale * arcs[k] * rights[k] * others,
-              single_.data() + j * stride);
+      add_row(scale, arcs, rights, factor, stride, k, scale * arcs[k] * rights[k] * others, grid_,
+              curvature_.data() + j * stride);
     }
-    if (++n_waiting_ == kMixingRows) add_waiting();
+    if (++n_waiting_ == kMixingRows || t + 1 == length) add_waiting();
   }
 }
 
@@ -382,23 +373,21 @@ HEDGEROW_CLONES
 void ScaledMixing::add_waiting() {
   const int stride = arcs_.stride;
   const int64_t size = static_cast<int64_t>(kMixingRows) * stride;
-  const float* rows = waiting_.data();
-  add_outer(rows, rows + size, n_waiting_, scores_.n_labels, stride, linear_.data());
-  add_outer(rows + 2 * size, rows + 3 * size, n_waiting_, scores_.n_labels, stride, square_.data());
+  const float* lefts = waiting_.data();
+  const float* rights = lefts + size;
+  for (int64_t j = 0; j < scores_.n_labels; j += 4)
+    for (int64_t c = 0; c < stride; c += kFloats)
+      add_outer_block({lefts + j, rights + c, lefts + 2 * size + j, rights + 2 * size + c},
+                      n_waiting_, stride, arcs_.to_next.data() + j * stride + c, grid_,
+                      curvature_.data() + j * stride + c);
   n_waiting_ = 0;
 }
 
-void ScaledMixing::add_pair_curvature(double* sums) {
-  if (!arcs_.usable) return;
-  add_waiting();
+void ScaledMixing::add_pair_curvature(double* sums) const {
+  if (curvature_.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
   for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k) {
-      const int64_t at = j * stride + k;
-      const double arc = arcs_.to_next[at];
-      sums[j * n_labels + k] +=
-          single_[at] + std::max(0.0, arc * linear_[at] - arc * arc * square_[at]);
-    }
+    for (int64_t k = 0; k < n_labels; ++k) sums[j * n_labels + k] += curvature_[j * stride + k];
 }
 
 }  // namespace hedgerow

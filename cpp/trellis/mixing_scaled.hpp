@@ -11,6 +11,7 @@
 
 #include "parallel.hpp"
 #include "simd_float.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing_bounds.hpp"
 
@@ -27,7 +28,7 @@ struct MixingArcs {
 
   int stride;
   bool usable;               // false: some lie too far apart
-  PaddedFloats to_next;      // (K, stride) [label before, label]
+  PaddedFloats to_next;      // (K rounded up to 4, stride) [label before, label]
   PaddedFloats to_previous;  // (K, stride) [label, label before]
 };
 
@@ -41,14 +42,16 @@ struct LabelShare {
 // Scratch memory of one task. With P_t(i, j) = before_{t-1}[i] to_next[i, j] after_t[j] / norm_t
 // the curvature of pairs is, as
 //   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square,
-// kept as two sums of outer products, of w before and after / norm, and of w before^2 and
-// (after / norm)^2. Where one pair is nearly certain that difference would cancel: the pairs that
-// begin as it does are left out of the outer products and added one by one, with 1 - P of the one
-// as the sum of all others.
+// found from two sums of outer products over some positions of a sequence, of w before and
+// after / norm, and of w before^2 and (after / norm)^2. Where one pair is nearly certain that
+// difference would cancel: the pairs that begin as it does are left out of the outer products and
+// added one by one, with 1 - P of the one as the sum of all others.
 class ScaledMixing {
  public:
-  // longest: positions of the longest sequence; pairs: whether the curvature of pairs is wanted
-  ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest, bool pairs);
+  // longest: positions of the longest sequence; pairs: whether the curvatures of pairs are wanted;
+  // they are rounded to a grid
+  ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest, bool pairs,
+               const SumGrid& grid);
 
   // False when the sequence needs log space.
   bool fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
@@ -56,7 +59,7 @@ class ScaledMixing {
   void add_pairs(int64_t length, const float* edge_gammas, double weight);
 
   // Adds the curvature of the pairs of all sequences that add_pairs has seen to sums: (K, K)
-  void add_pair_curvature(double* sums);
+  void add_pair_curvature(double* sums) const;
 
  private:
   bool fill_factors(const double* nodes, int64_t length);
@@ -67,15 +70,14 @@ class ScaledMixing {
   const ChainScores& scores_;
   const MixingArcs& arcs_;
   bool pairs_;
+  SumGrid grid_;
   int n_waiting_ = 0;
   PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t
   PaddedFloats afters_;   // (T, stride) messages of the labels from t on
   std::vector<LabelShare> shares_;  // (T,)
   PaddedFloats rows_;               // three padded scratch rows
   PaddedFloats waiting_;            // (4, kMixingRows, stride) outer products not yet added
-  PaddedVector linear_;             // (stride, stride)
-  PaddedVector square_;             // (stride, stride)
-  PaddedVector single_;             // (K, stride) curvature of the pairs that were added one by one
+  PaddedVector curvature_;          // (K rounded up to 4, stride) of pairs
 };
 
 }  // namespace hedgerow

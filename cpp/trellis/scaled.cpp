@@ -61,7 +61,7 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
   usable = std::isfinite(shift);
   holes = std::count(scores.arcs, scores.arcs + n_arcs, -kInfinity) > 0;
   if (!usable || scores.edges != nullptr) return;
-  to_next.assign(static_cast<size_t>(n_labels) * stride, 0.0);
+  to_next.assign(static_cast<size_t>(stride) * stride, 0.0);
   to_previous.assign(static_cast<size_t>(n_labels) * stride, 0.0);
   for (int j = 0; j < n_labels; ++j)
     for (int k = 0; k < n_labels; ++k) {
@@ -80,6 +80,8 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       arcs_(arcs),
       edges_(edges),
       mixing_(out.mixing),
+      sum_grid_(out.bound),
+      curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
       rows_(static_cast<size_t>(arcs.stride) * 6) {
   if (!arcs.usable) return;
@@ -89,29 +91,26 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
   if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
   if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
-  outer_.resize(stride * stride);
+  sums_.resize(stride * stride);
 }
 
 // Where no arc is forbidden, the way back is never refused.
 void ScaledChain::keep_tables() {
   if (!arcs_.holes) return;
-  outer_before_ = outer_;
+  sums_before_ = sums_;
   curvature_before_ = curvature_;
 }
 
 void ScaledChain::restore_tables() {
-  std::swap(outer_, outer_before_);
+  std::swap(sums_, sums_before_);
   std::swap(curvature_, curvature_before_);
 }
 
 void ScaledChain::add_pair_sums(double* pair_sums) const {
-  if (outer_.empty()) return;
+  if (sums_.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
   for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k) {
-      const double factor = edges_.given() ? 1.0 : arcs_.to_next[j * stride + k];
-      pair_sums[j * n_labels + k] += factor * outer_[j * stride + k];
-    }
+    for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += sums_[j * stride + k];
 }
 
 void ScaledChain::add_pair_curvature(double* pair_curvature) const {
@@ -217,7 +216,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
-  const bool pair_sums = !outer_.empty(), edges = edges_.given();
+  const bool pair_sums = !sums_.empty(), edges = edges_.given();
   const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   keep_tables();
@@ -243,9 +242,13 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (edges) {
       mixing.arrive(t, curvature_.empty() ? -1 : find_likely(product, n_labels, stride));
       if (t + 1 < length) {
-        const PairTables tables{
-            pairs.wanted() ? pairs.row(t + 1) : nullptr, pair_sums ? outer_.data() : nullptr,
-            weight, curvature_.empty() ? nullptr : curvature_.data(), mixing.pair_gamma()};
+        const PairTables tables{pairs.wanted() ? pairs.row(t + 1) : nullptr,
+                                pair_sums ? sums_.data() : nullptr,
+                                weight,
+                                sum_grid_,
+                                curvature_.empty() ? nullptr : curvature_.data(),
+                                mixing.pair_gamma(),
+                                curvature_grid_};
         add_pairs(alpha, matrix, after, n_labels, stride, mixing.likely_pair(stride), tables,
                   scratch);
         if (pairs.wanted()) pairs.close(t + 1);
@@ -265,7 +268,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       }
     }
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
-      add_outer(waiting, waiting_after, n_waiting, stride, outer_.data());
+      add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, sums_.data());
       n_waiting = 0;
     }
     if (t == 0) break;

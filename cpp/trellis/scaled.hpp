@@ -11,6 +11,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/edge_factors.hpp"
 
@@ -27,14 +28,14 @@ struct ScaledArcs {
   double shift = 0.0;        // the largest arc
   bool usable;               // false: all are -inf, or they lie too far apart
   bool holes = false;        // some arc is -inf
-  PaddedVector to_next;      // (K, stride) [label before, label]
+  PaddedVector to_next;      // (stride, stride) [label before, label]
   PaddedVector to_previous;  // (K, stride) [label, label before]
 };
 
-// Scratch memory of one task. The sums of pair posteriors are kept as sums of outer products:
-//   sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k];
-// with edges, outer[j, k] is the sum itself. With edges there are mixing rates too, see mixing.hpp:
-// they are by-products of the two passes.
+// Scratch memory of one task. The pair posteriors of some positions of a sequence are summed up as
+// outer products, sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k], where there are no
+// edges. With edges there are mixing rates too, see mixing.hpp: they are by-products of the two
+// passes.
 class ScaledChain {
  public:
   ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
@@ -64,6 +65,7 @@ class ScaledChain {
   const ScaledArcs& arcs_;
   EdgeFactors& edges_;
   const MixingBounds* mixing_;  // null: not wanted
+  SumGrid sum_grid_, curvature_grid_;
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
   int64_t block_rows_;
@@ -71,10 +73,10 @@ class ScaledChain {
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
   PaddedVector rows_;           // (6, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
-  PaddedVector outer_;          // (stride, stride); empty if no pair sums are wanted
+  PaddedVector sums_;           // (stride, stride) of pairs; empty if they are not wanted
   PaddedVector curvature_;      // (stride, stride); empty if that of pairs is not wanted
   // Copies to restore if a sequence turns out to need log space.
-  PaddedVector outer_before_, curvature_before_;
+  PaddedVector sums_before_, curvature_before_;
 };
 
 }  // namespace hedgerow

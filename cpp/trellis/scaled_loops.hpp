@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/scaled.hpp"
 
 namespace hedgerow {
@@ -176,14 +177,14 @@ inline bool lost_path(const double* row, int n_labels, const double* before, con
   return false;
 }
 
-// outer += sum over rows w of before_w after_w^T, in blocks of 4 x 2 vectors held in registers.
-template <int kVectors>
-HEDGEROW_INLINE void add_outer_block(const double* before, const double* after, int n_rows,
-                                     int stride, double* outer) {
+// add(place, sums) with the sum over rows w of before_w after_w^T at each place of a table (stride,
+// stride), in blocks of 4 x 2 vectors held in registers. place: of the first of kLanes numbers
+template <int kVectors, class Add>
+HEDGEROW_INLINE void sum_outer_block(const double* before, const double* after, int n_rows,
+                                     int stride, int64_t place, Add add) {
   Lanes sums[4][kVectors];
   for (int j = 0; j < 4; ++j)
-    for (int v = 0; v < kVectors; ++v)
-      sums[j][v] = load(outer + static_cast<int64_t>(j) * stride + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast(0.0);
   for (int w = 0; w < n_rows; ++w)
     for (int j = 0; j < 4; ++j) {
       const Lanes factor = broadcast(before[w * stride + j]);
@@ -192,18 +193,28 @@ HEDGEROW_INLINE void add_outer_block(const double* before, const double* after, 
     }
   for (int j = 0; j < 4; ++j)
     for (int v = 0; v < kVectors; ++v)
-      store(outer + static_cast<int64_t>(j) * stride + v * kLanes, sums[j][v]);
+      add(place + static_cast<int64_t>(j) * stride + v * kLanes, sums[j][v]);
 }
 
-HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
-                               double* outer) {
+template <class Add>
+HEDGEROW_INLINE void sum_outer(const double* before, const double* after, int n_rows, int stride,
+                               Add add) {
   for (int j = 0; j < stride; j += 4) {
-    double* rows = outer + static_cast<int64_t>(j) * stride;
+    const int64_t place = static_cast<int64_t>(j) * stride;
     int c = 0;
     for (; c + 2 * kLanes <= stride; c += 2 * kLanes)
-      add_outer_block<2>(before + j, after + c, n_rows, stride, rows + c);
-    if (c < stride) add_outer_block<1>(before + j, after + c, n_rows, stride, rows + c);
+      sum_outer_block<2>(before + j, after + c, n_rows, stride, place + c, add);
+    if (c < stride) sum_outer_block<1>(before + j, after + c, n_rows, stride, place + c, add);
   }
+}
+
+// sums += factors * sum over rows w of before_w after_w^T, rounded to a grid. factors, sums:
+// (stride, stride)
+HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
+                               const double* factors, const SumGrid& grid, double* sums) {
+  sum_outer(before, after, n_rows, stride, [&](int64_t place, Lanes outer) {
+    store(sums + place, load(sums + place) + grid.round(load(factors + place) * outer));
+  });
 }
 
 // pairs[j, k] = before[j] * arcs[j, k] * after[k], without padding.
@@ -223,8 +234,10 @@ struct PairTables {
   double* pairs;  // (K, K) receives them
   double* sums;   // (stride, stride) weight P is added
   double weight;
+  SumGrid sum_grid;
   double* curvature;  // (stride, stride) gamma P (1 - P) is added
   double gamma;
+  SumGrid curvature_grid;
 };
 
 // P[j, k] = before[j] * arcs[j, k] * after[k]. The pair `likely` = j * stride + k, unless it is
@@ -248,7 +261,7 @@ HEDGEROW_INLINE void add_pairs(const double* before, const double* arcs, const d
     if (out.sums != nullptr)
       for (int k = 0; k < stride; k += kLanes) {
         double* sums = out.sums + j * stride + k;
-        store(sums, load(sums) + broadcast(out.weight) * load(row + k));
+        store(sums, load(sums) + out.sum_grid.round(broadcast(out.weight) * load(row + k)));
       }
     if (out.curvature == nullptr) continue;
     double* curvature = out.curvature + j * stride;
@@ -261,11 +274,12 @@ HEDGEROW_INLINE void add_pairs(const double* before, const double* arcs, const d
       const Lanes probs = load(row + k);
       others += probs;
       const Lanes spread = probs * maximum(one - probs, zero);
-      store(curvature + k, load(curvature + k) + broadcast(out.gamma) * spread);
+      store(curvature + k,
+            load(curvature + k) + out.curvature_grid.round(broadcast(out.gamma) * spread));
     }
   }
   if (out.curvature != nullptr && likely >= 0)
-    out.curvature[likely] = known + out.gamma * prob * sum_lanes(others);
+    out.curvature[likely] = known + out.curvature_grid.round(out.gamma * prob * sum_lanes(others));
 }
 
 // least[c] = min_r x[r] * matrix[r, c] over kVectors * kLanes columns, products that are NaN not

@@ -268,13 +268,13 @@ void LockstepSlopes<LogSum>::backward_slopes() {
   const Packed *reached = reached_.data(), *reached_slopes = reached_slopes_.data();
   const Packed* logs = cell_logs_.data();
   Packed* slopes = beta_slopes_.data();
-  double* sums = sums_.empty() ? nullptr : sums_.data();
+  Packed* sums = sums_.empty() ? nullptr : sums_.data();
   table.for_each_term([&](int32_t row, int64_t term) {
     const int32_t column = table.columns[term];
     const Lanes score = log_weight(table, weights_.to_cells, term) + lanes(reached[column]);
     const Lanes gain = lanes(reached_slopes[column]) + move_of(table.arcs[term]);
     slopes[row] += share_of(score, logs[row]) * gain;
-    if (sums != nullptr) sums[term] += sum_lanes(term_slope(table, row, term));
+    if (sums != nullptr) sums[term] += term_slope(table, row, term);
   });
   const auto add_to_part = [&](int32_t part, int32_t whole) {
     const Lanes sum = LogSum::add(cell_logs_[part], cell_logs_[whole]);
@@ -315,7 +315,7 @@ template <class Semiring>
 void LockstepSlopes<Semiring>::open(const Group& group) {
   Lockstep<Semiring>::open(group);
   std::fill(beta_slopes_.begin(), beta_slopes_.end(), Packed(broadcast(0.0)));
-  std::fill(sums_.begin(), sums_.end(), 0.0);
+  std::fill(sums_.begin(), sums_.end(), Packed(broadcast(0.0)));
 }
 
 template <class Semiring>
@@ -378,13 +378,12 @@ void LockstepSlopes<Semiring>::backward() {
 // With SumProduct the sums still lack the weight of the arc. Where it is 0 they are meaningless,
 // and may be of any size.
 template <class Semiring>
-void LockstepSlopes<Semiring>::add_arc_sums(double* arc_sums) const {
+void LockstepSlopes<Semiring>::add_arc_sums(const SumTable& arc_sums) const {
   const std::vector<int32_t>& arcs = automaton_.to_cells.arcs;
   for (size_t e = 0; e < sums_.size(); ++e) {
-    if constexpr (Semiring::kLogarithms)
-      arc_sums[arcs[e]] += sums_[e];
-    else if (this->weights_.to_cells[e] != 0.0)
-      arc_sums[arcs[e]] += this->weights_.to_cells[e] * sums_[e];
+    const double weight = Semiring::kLogarithms ? 1.0 : this->weights_.to_cells[e];
+    for (int l = 0; l < kLanes && weight != 0.0; ++l)
+      if (this->group().live[l]) arc_sums.add(arcs[e], weight * sums_[e].values[l]);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sum_grid.hpp"
 #include "trellis/lockstep.hpp"
 #include "trellis/semiring.hpp"
 
@@ -57,7 +58,7 @@ class LockstepSlopes : private Lockstep<Semiring> {
   // Lockstep::backward with slopes; adds those of the terms' posteriors to what add_arc_sums adds.
   void backward();
   // Adds the derivatives of the arcs' posteriors, summed over all steps since open. arc_sums: (A,)
-  void add_arc_sums(double* arc_sums) const;
+  void add_arc_sums(const SumTable& arc_sums) const;
 
  private:
   // slopes: (S,) of alpha
@@ -86,7 +87,7 @@ class LockstepSlopes : private Lockstep<Semiring> {
   Numbers alpha_slopes_;       // (C,) of cell_alphas_
   Numbers beta_slopes_;        // (C,) of cell_betas_
   Numbers reached_slopes_;     // (S,) of reached_
-  std::vector<double> sums_;   // (E,) slopes of the terms' posteriors, summed; empty if not wanted
+  Numbers sums_;               // (E,) slopes of the terms' posteriors, summed; empty if not wanted
   // SumProduct: the moves of the terms' arcs, in the order of either table; empty without moves.
   std::vector<double> moves_to_states_, moves_to_cells_;  // (E,)
   // LogSum: the terms that come back to each cell, log-summed, before they go on to its parts.

@@ -13,12 +13,11 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
   const MovedArcs arcs(scores, direction.arcs);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
+  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1, SumGrid(out.bound));
 
   const auto run = [&](EdgeFactors& edges, int64_t chunk, int64_t first, int64_t end) {
-    double* sums = pair_sums.open(chunk);
-    ScaledTangent chain(scores, arcs, edges, direction, longest(scores, first, end),
-                        sums != nullptr);
+    const SumTable sums = pair_sums.open(chunk);
+    ScaledTangent chain(scores, arcs, edges, direction, longest(scores, first, end), sums);
     for (int64_t s = first; s < end; ++s) {
       double* slopes = out.marginals + scores.offsets[s] * n_labels;
       refused[s] = !(arcs.scaled.usable && chain.forward(s, slopes, stop));
@@ -27,7 +26,7 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
                      out.pairs ? out.pairs + scores.offsets[s] * n_labels * n_labels : nullptr,
                      stop);
     }
-    if (sums != nullptr) chain.add_pair_sums(sums);
+    if (sums) chain.add_pair_sums(sums.sums);
   };
   for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
   pair_sums.finish();

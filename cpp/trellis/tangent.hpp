@@ -31,9 +31,10 @@ struct Direction {
 
 // Derivatives of the fields of ChainPosteriors; every pointer but marginals may be null.
 struct ChainTangents {
-  double* marginals;  // (N, K)
-  double* pair_sums;  // (K, K)
-  double* pairs;      // (N, K, K)
+  double* marginals;   // (N, K)
+  double* pair_sums;   // (K, K)
+  double* pairs;       // (N, K, K)
+  double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
 };
 
 // Skips sequences of extreme scores, or without any path. refused: (S,) set to 1 for these, else 0.
@@ -46,6 +47,7 @@ struct AutomatonTangents {
   double* arc_sums;       // (A,)
   double* arc_marginals;  // (N, A)
   double* pairs;          // (N, K, K)
+  double bound = 0.0;     // of the sizes of all that the sums are made of, see SumGrid
 };
 
 // For any scores. wanted: (S,) 0 for the sequences to skip; null: none

@@ -27,7 +27,7 @@ HEDGEROW_INLINE void fill_pair_slopes(const double* alpha, const double* slopes,
 // null
 HEDGEROW_INLINE void add_pair_slopes(const double* alpha, const double* slopes, const double* ratio,
                                      const double* centred, const double* arcs, const double* moved,
-                                     int n_labels, int stride, double* sums) {
+                                     int n_labels, int stride, const SumGrid& grid, double* sums) {
   for (int j = 0; j < n_labels; ++j, arcs += stride, sums += stride) {
     const Lanes prob = broadcast(alpha[j]), carried = broadcast(alpha[j] * slopes[j]);
     for (int k = 0; k < stride; k += kLanes) {
@@ -35,22 +35,29 @@ HEDGEROW_INLINE void add_pair_slopes(const double* alpha, const double* slopes, 
       const Lanes factor = load(arcs + k);
       Lanes sum = factor * carried * load(ratio + k) + factor * prob * load(centred + k);
       if (moved != nullptr) sum += load(moved + j * stride + k) * prob * load(ratio + k);
-      store(sums + k, load(sums + k) + sum);
+      store(sums + k, load(sums + k) + grid.round(sum));
     }
   }
 }
 
-// outer += (alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T over n_rows
-// positions, and plain += alpha_{t-1} r_t^T where given. waiting: (4, kWaitingRows, stride), the
-// rows alpha_{t-1} a_{t-1}, r_t, alpha_{t-1}, r_t (v_t + b_t - means)
-HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, double* outer,
-                                 double* plain) {
+// sums += psi ((alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T) over n_rows
+// positions, plus psi u alpha_{t-1} r_t^T where `moved` is given. Where psi is 0 the outer products
+// are meaningless, and may be of any size. waiting: (4, kWaitingRows, stride), the rows alpha_{t-1}
+// a_{t-1}, r_t, alpha_{t-1}, r_t (v_t + b_t - means); psi, moved: (stride, stride) psi and psi u
+HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, const double* psi,
+                                 const double* moved, const SumGrid& grid, double* sums) {
   const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
   const double *carried = waiting, *ratios = waiting + size, *alphas = waiting + 2 * size,
                *centred = waiting + 3 * size;
-  add_outer(carried, ratios, n_rows, stride, outer);
-  add_outer(alphas, centred, n_rows, stride, outer);
-  if (plain != nullptr) add_outer(alphas, ratios, n_rows, stride, plain);
+  const auto add_to_sums = [&](const double* factors) {
+    return [=, &grid](int64_t place, Lanes outer) {
+      const Lanes sum = where_positive(load(psi + place), load(factors + place) * outer);
+      store(sums + place, load(sums + place) + grid.round(sum));
+    };
+  };
+  sum_outer(carried, ratios, n_rows, stride, add_to_sums(psi));
+  sum_outer(alphas, centred, n_rows, stride, add_to_sums(psi));
+  if (moved != nullptr) sum_outer(alphas, ratios, n_rows, stride, add_to_sums(moved));
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
     : scaled(scores), moves(given) {
   if (!scaled.usable || moves == nullptr || scores.edges != nullptr) return;
   const int64_t n_labels = scores.n_labels, stride = scaled.stride;
-  to_next.assign(n_labels * stride, 0.0);
+  to_next.assign(stride * stride, 0.0);
   to_previous.assign(n_labels * stride, 0.0);
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k)
@@ -68,11 +75,12 @@ MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
 }
 
 ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors& edges,
-                             const Direction& direction, int64_t longest, bool pair_sums)
+                             const Direction& direction, int64_t longest, const SumTable& pair_sums)
     : scores_(scores),
       arcs_(arcs),
       edges_(edges),
       direction_(direction),
+      grid_(pair_sums.grid),
       block_rows_(block_rows(arcs.scaled.stride)) {
   if (!arcs.scaled.usable) return;
   const size_t stride = arcs.scaled.stride;
@@ -91,8 +99,7 @@ ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, E
   if (edges.given() && arcs.moves != nullptr) moved_.resize(stride * stride);
   if (!pair_sums) return;
   waiting_.resize(4 * kWaitingRows * stride);
-  outer_.resize(stride * stride);
-  if (arcs.moves != nullptr && !edges.given()) plain_.resize(stride * stride);
+  sums_.resize(stride * stride);
 }
 
 struct ScaledTangent::Rows {
@@ -228,7 +235,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
   const Row row(n_labels);
   const auto [length, nodes, marginals, moves] = rows_of(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
-  const bool pair_sums = !outer_.empty(), arcs_move = arcs_.moves != nullptr;
+  const bool pair_sums = !sums_.empty(), arcs_move = arcs_.moves != nullptr;
   double* after = rows_.data();      // b_t
   double* gains = after + stride;    // r_t (v_t + b_t)
   double* centred = gains + stride;  // r_t (v_t + b_t - d_t - mean_{t-1})
@@ -268,7 +275,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
                        stride, pairs + t * n_pairs);
     if (pair_sums && edges_.given()) {
       add_pair_slopes(alpha, slopes_before, ratio, centred, arcs.to_next, arcs.moved, n_labels,
-                      stride, outer_.data());
+                      stride, grid_, sums_.data());
     } else if (pair_sums) {
       double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
       for (int k = 0; k < stride; k += kLanes) {
@@ -279,8 +286,8 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
         store(waiting + 3 * size + k, load(centred + k));
       }
       if (++n_waiting == kWaitingRows || t == 1) {
-        add_waiting(waiting_.data(), n_waiting, stride, outer_.data(),
-                    arcs_move ? plain_.data() : nullptr);
+        add_waiting(waiting_.data(), n_waiting, stride, arcs_.scaled.to_next.data(),
+                    arcs_move ? arcs_.to_next.data() : nullptr, grid_, sums_.data());
         n_waiting = 0;
       }
     }
@@ -298,20 +305,11 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
   if (pairs != nullptr && length > 0) std::fill(pairs, pairs + n_pairs, 0.0);
 }
 
-// Where psi is 0 the outer products are meaningless, and may be of any size.
 void ScaledTangent::add_pair_sums(double* pair_sums) const {
-  if (outer_.empty()) return;
+  if (sums_.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
   for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k) {
-      const int64_t at = j * stride + k;
-      const double factor = edges_.given() ? 1.0 : arcs_.scaled.to_next[at];
-      if (factor == 0.0) continue;
-      double sum = outer_[at];
-      if (arcs_.moves != nullptr && !edges_.given())
-        sum += arcs_.moves[j * n_labels + k] * plain_[at];
-      pair_sums[j * n_labels + k] += factor * sum;
-    }
+    for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += sums_[j * stride + k];
 }
 
 }  // namespace hedgerow

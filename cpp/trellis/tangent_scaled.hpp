@@ -12,6 +12,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/scaled.hpp"
 #include "trellis/tangent.hpp"
@@ -30,15 +31,16 @@ struct MovedArcs {
 
   ScaledArcs scaled;
   const double* moves;
-  PaddedVector to_next;      // (K, stride) psi * moves, empty without moves
+  PaddedVector to_next;      // (stride, stride) psi * moves, empty without moves
   PaddedVector to_previous;  // (K, stride) its transpose
 };
 
-// Scratch memory of one task, for sequences of at most `longest` positions.
+// Scratch memory of one task, for sequences of at most `longest` positions. pair_sums: the table
+// that add_pair_sums will fill, or null
 class ScaledTangent {
  public:
   ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors& edges,
-                const Direction& direction, int64_t longest, bool pair_sums);
+                const Direction& direction, int64_t longest, const SumTable& pair_sums);
 
   // Fills slopes (T, K) with a_t, up to a constant; false where the sequence needs log space.
   bool forward(int64_t sequence, double* slopes, Stop& stop);
@@ -60,6 +62,7 @@ class ScaledTangent {
   const MovedArcs& arcs_;
   EdgeFactors& edges_;
   const Direction& direction_;
+  SumGrid grid_;
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
@@ -70,8 +73,7 @@ class ScaledTangent {
   PaddedVector rows_;               // (4, stride) scratch
   PaddedVector moved_;              // (stride, stride) psi * moves of a position, with edges only
   PaddedVector waiting_;            // (4, kWaitingRows, stride) of outer products not yet added
-  PaddedVector outer_;              // (stride, stride) their sums; empty if no pair sums are wanted
-  PaddedVector plain_;  // (stride, stride) sums of pair posteriors; empty if the arcs do not move
+  PaddedVector sums_;               // (stride, stride) of pairs; empty if they are not wanted
 };
 
 }  // namespace hedgerow

@@ -48,6 +48,7 @@ struct GraphPosteriors {
   const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns;
   const MixingBounds* mixing;  // first order only
+  double bound = 0.0;          // of the sizes of all that the sums are made of, see SumGrid
 
   bool need_pairs() const { return arc_sums || pairs || patterns; }
   bool need_down() const { return marginals || mixing || need_pairs(); }

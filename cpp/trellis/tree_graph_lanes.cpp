@@ -191,12 +191,12 @@ LaneTotals GraphLanes::totals(int lane) const {
   return totals;
 }
 
-void GraphLanes::add_tables(int lane, double* arc_sums, double* curvature) const {
+void GraphLanes::add_tables(int lane, const SumTable& arc_sums, const SumTable& curvature) const {
   const int64_t sequence = group_.sequences[lane];
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (arc_sums)
-      arc_sums[i] += out_.weight(sequence) * (weights_[i] * scratch_.sums[i].values[lane]);
-    if (curvature) curvature[i] += out_.mixing->weight(sequence) * scratch_.bends[i].values[lane];
+      arc_sums.add(i, out_.weight(sequence) * (weights_[i] * scratch_.sums[i].values[lane]));
+    if (curvature) curvature.add(i, out_.mixing->weight(sequence) * scratch_.bends[i].values[lane]);
   }
 }
 

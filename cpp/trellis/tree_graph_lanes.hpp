@@ -14,6 +14,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/lane_driver.hpp"
 #include "trellis/strands.hpp"
 #include "trellis/tree_graph.hpp"
@@ -61,9 +62,9 @@ class GraphLanes {
 
   // Of a lane of the last group. Where it was refused all else is meaningless.
   LaneTotals totals(int lane) const;
-  // Adds the expected arcs, and the curvature of pairs, times the sequence's weight; either may be
-  // null. (K, K)
-  void add_tables(int lane, double* arc_sums, double* curvature) const;
+  // Adds the expected arcs, and the curvature of pairs, times the sequence's weight; either may not
+  // be wanted. (K, K)
+  void add_tables(int lane, const SumTable& arc_sums, const SumTable& curvature) const;
 
  private:
   void load(const StrandGroup<kLanes>& group);

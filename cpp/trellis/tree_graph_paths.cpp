@@ -137,7 +137,7 @@ template <class Walk>
 class NodeMeasures {
  public:
   NodeMeasures(const GraphScores& scores, const int32_t* labels, const double* weights,
-               const GraphPosteriors& out, double* arc_sums, Walk& walk)
+               const GraphPosteriors& out, const SumTable& arc_sums, Walk& walk)
       : scores_(scores),
         labels_(labels),
         weights_(weights),
@@ -185,7 +185,7 @@ class NodeMeasures {
       const double count = mass * walk_.values()[k];
       counts_[k] += count;
       masses_[i * n_states_ + states.target(state, k)] += count;
-      if (arc_sums_ && !(root && states.first_order())) arc_sums_[states.arc(state, k)] += count;
+      if (arc_sums_ && !(root && states.first_order())) arc_sums_.add(states.arc(state, k), count);
       if (pairs_ && !root) pairs_[states.edge(state, k)] += count;
     }
   }
@@ -194,7 +194,7 @@ class NodeMeasures {
   const int32_t* labels_;
   const double* weights_;
   const GraphPosteriors& out_;
-  double* arc_sums_;
+  SumTable arc_sums_;
   Walk& walk_;
   int64_t n_states_;
   std::vector<double> masses_;     // (n, X)
@@ -274,7 +274,7 @@ void fill_graph_weighted_posteriors(const GraphScores& scores, const int32_t* la
                                     const double* weights, const GraphPosteriors& out,
                                     int n_threads, Stop& stop) {
   const GraphChunks chunks(scores, padded(scores.n_labels));
-  ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks(), SumGrid(out.bound));
   std::fill(out.log_likelihoods, out.log_likelihoods + scores.n_sequences, 0.0);
   for_each_graph_walk<Scaled>(scores, chunks, n_threads, stop, [&](auto& walk, int64_t chunk) {
     NodeMeasures measures(scores, labels, weights, out, arc_sums.open(chunk), walk);

@@ -25,25 +25,27 @@ class GraphUpDown : public GraphPass<Algebra> {
       : GraphPass<Algebra>(scores, states, stop),
         labels_(labels),
         out_(out),
+        grid_(out.bound),
         need_probs_(out.pairs || out.patterns || (out.arc_sums && !adds_outer_products())),
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
         product_(kWaitingRows * this->stride_),
         arc_probs_(out.patterns ? scores.n_arcs() : 0) {
-    if (out.mixing && out.mixing->pair_curvature) curvature_.emplace(states);
+    if (out.mixing && out.mixing->pair_curvature)
+      curvature_.emplace(states, curvature_grid(out.mixing->bound));
   }
 
   // Writes the results of some sequences; false if one is refused: what was written is then
   // meaningless. Sums are added to arc_sums (A,) and curvature (K, K), unless null.
-  bool run(std::span<const int64_t> chosen, double* arc_sums, double* curvature) {
+  bool run(std::span<const int64_t> chosen, const SumTable& arc_sums, const SumTable& curvature) {
     this->up(chosen);
     if (this->any_refused()) return false;
     if (out_.need_down()) down();
     if (this->any_refused()) return false;
     write_totals();
-    if (arc_sums != nullptr) add_arc_sums(arc_sums);
-    if (out_.mixing != nullptr) write_mixing(curvature);
+    if (arc_sums) add_arc_sums(arc_sums.sums);
+    if (out_.mixing != nullptr) write_mixing(curvature.sums);
     return true;
   }
 
@@ -57,7 +59,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   using Base::states_;
   using Base::stride_;
 
-  // Whether sums over arcs are those of outer products, times the weights of the arcs in the end.
+  // Whether sums over arcs are those of outer products, times the weights of the arcs.
   bool adds_outer_products() const {
     return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
   }
@@ -115,14 +117,12 @@ class GraphUpDown : public GraphPass<Algebra> {
     }
   }
 
+  // Node by node, as those of a block belong to several sequences.
   HEDGEROW_CLONES void add_expected_arcs(int64_t first, int64_t end) {
-    double* rows = product_.data();
-    for (int64_t i = first; i < end; i += kWaitingRows) {
-      const int64_t n_rows = std::min<int64_t>(kWaitingRows, end - i);
-      for (int64_t r = 0; r < n_rows; ++r)
-        scale_row(out_.weight(sequence_of(i + r)) / norms_[i + r], outside(i + r), stride_,
-                  rows + r * stride_);
-      add_outer(rows, belief(i), static_cast<int>(n_rows), stride_, sums_.data());
+    double* row = product_.data();
+    for (int64_t i = first; i < end; ++i) {
+      scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, row);
+      add_outer(row, belief(i), 1, stride_, states_.matrix(), grid_, sums_.data());
     }
   }
 
@@ -164,7 +164,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     const bool is_root = order_.parents[i] < 0;
     if (out_.arc_sums && !adds_outer_products()) {
       const double weight = out_.weight(sequence_of(i));
-      for (size_t p = 0; p < probs_.size(); ++p) sums_[p] += weight * probs_[p];
+      for (size_t p = 0; p < probs_.size(); ++p) sums_[p] += grid_.round(weight * probs_[p]);
     }
     double* pairs = out_.pairs ? out_.pairs + position * n_pairs : nullptr;
     if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
@@ -183,8 +183,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     for (int64_t q = 0; q < states_.n_states(); ++q)
       for (int32_t k = 0; k < scores_.n_labels; ++k) {
         const int64_t place = q * states_.label_stride() + k;
-        arc_sums[states_.arc(q, k)] +=
-            sums_[place] * (adds_outer_products() ? states_.matrix()[place] : 1.0);
+        arc_sums[states_.arc(q, k)] += sums_[place];
       }
   }
 
@@ -241,6 +240,7 @@ class GraphUpDown : public GraphPass<Algebra> {
 
   const int32_t* labels_;
   const GraphPosteriors& out_;
+  SumGrid grid_;
   bool need_probs_;            // whether posteriors of arcs are needed node by node
   PaddedVector sums_, probs_;  // (X, label_stride), padded to whole lanes of rows
   PaddedVector reach_;         // (kGraphBlock, stride)
@@ -255,12 +255,13 @@ class GraphUpDown : public GraphPass<Algebra> {
 class GraphTables {
  public:
   GraphTables(const GraphScores& scores, const GraphPosteriors& out, size_t n_chunks)
-      : arc_sums_(out.arc_sums, scores.n_arcs(), n_chunks),
+      : arc_sums_(out.arc_sums, scores.n_arcs(), n_chunks, SumGrid(out.bound)),
         curvature_(out.mixing ? out.mixing->pair_curvature : nullptr,
-                   int64_t{scores.n_labels} * scores.n_labels, n_chunks) {}
+                   int64_t{scores.n_labels} * scores.n_labels, n_chunks,
+                   curvature_grid(out.mixing ? out.mixing->bound : 0.0)) {}
 
-  double* arc_sums(int64_t chunk) { return arc_sums_.open(chunk); }
-  double* curvature(int64_t chunk) { return curvature_.open(chunk); }
+  SumTable arc_sums(int64_t chunk) { return arc_sums_.open(chunk); }
+  SumTable curvature(int64_t chunk) { return curvature_.open(chunk); }
   void finish() {
     arc_sums_.finish();
     curvature_.finish();
@@ -296,7 +297,7 @@ void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const i
     return std::unique_ptr<Worker>(new Worker{{scores, states, labels, out}, nullptr});
   };
   const auto run = [&](Worker& worker, int64_t chunk, const StrandGroup<kLanes>& group) {
-    double *arc_sums = tables.arc_sums(chunk), *curvature = tables.curvature(chunk);
+    const SumTable arc_sums = tables.arc_sums(chunk), curvature = tables.curvature(chunk);
     worker.fast.run(group, stop);
     for (int l = 0; l < group.n_strands; ++l) {
       const int64_t s = group.sequences[l];

@@ -33,7 +33,7 @@ GraphStates::GraphStates(const GraphScores& scores, bool logarithms)
   const double zero = logarithms ? -kInfinity : 0.0, one = logarithms ? 0.0 : 1.0;
   std::vector<double> weights(scores.arcs, scores.arcs + scores.n_arcs());
   shift_ = weigh(weights.data(), scores.n_arcs(), usable_);
-  matrix_.assign(static_cast<size_t>(n_states_) * label_stride_, zero);
+  matrix_.assign(static_cast<size_t>(stride_) * label_stride_, zero);
   for (int64_t q = 0; q < n_states_; ++q)
     for (int32_t k = 0; k < n_labels_; ++k) matrix_[q * label_stride_ + k] = weights[arc(q, k)];
   begin_.assign(stride_, zero);

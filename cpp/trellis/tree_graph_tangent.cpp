@@ -18,20 +18,19 @@ class GraphTangent : public GraphGains<Algebra> {
                const AutomatonTangents& out, Stop& stop)
       : GraphGains<Algebra>(scores, states, direction, stop),
         out_(out),
-        sums_(out.arc_sums ? this->table_size() : 0),
-        plain_(out.arc_sums && !this->weighted_moves_.empty() ? this->table_size() : 0) {}
+        grid_(out.bound),
+        sums_(out.arc_sums ? this->table_size() : 0) {}
 
   // Writes the results of some sequences; false if one is refused.
-  bool run(std::span<const int64_t> chosen, double* arc_sums) {
+  bool run(std::span<const int64_t> chosen, const SumTable& arc_sums) {
     this->up(chosen);
     if (this->any_refused()) return false;
     this->resize_gains();
     std::fill(sums_.begin(), sums_.end(), 0.0);
-    std::fill(plain_.begin(), plain_.end(), 0.0);
     this->up_gains();
     down();
     if (this->any_refused()) return false;
-    if (arc_sums) add_arc_sums(arc_sums);
+    if (arc_sums) add_arc_sums(arc_sums.sums);
     return true;
   }
 
@@ -52,7 +51,7 @@ class GraphTangent : public GraphGains<Algebra> {
   using Base::states_;
   using Base::stride_;
 
-  // Whether sums over arcs are those of outer products, times the weights in the end.
+  // Whether sums over arcs are those of outer products, times the weights.
   bool adds_outer_products() const { return same_weights() && !out_.pairs; }
 
   void down() {
@@ -106,43 +105,38 @@ class GraphTangent : public GraphGains<Algebra> {
     if (out_.pairs || (out_.arc_sums && !adds_outer_products())) write_arcs(i, norm, mean);
   }
 
-  // Adds to sums_, of nodes of a block, outside (outside's gain - mean) / norm times belief and
-  // outside / norm times belief and its gain, and to plain_ outside / norm times belief.
+  // Adds to sums_, of nodes of a block, the weights times outside (outside's gain - mean) / norm
+  // times belief and outside / norm times belief and its gain, and the weights' moves times outside
+  // / norm times belief. Node by node, as those of a block belong to several sequences.
   HEDGEROW_CLONES void add_arc_rows(int64_t first, int64_t end) {
-    double *probs = carried_.data(), *gained = probs + kWaitingRows * stride_,
-           *beliefs = gained + kWaitingRows * stride_;
-    for (int64_t i = first; i < end; i += kWaitingRows) {
-      const int n_rows = static_cast<int>(std::min<int64_t>(kWaitingRows, end - i));
-      for (int64_t r = 0; r < n_rows; ++r) {
-        const Lanes per_norm = broadcast(1.0 / norms_[i + r - first]);
-        const Lanes mean = broadcast(means_[i + r - first]);
-        for (int x = 0; x < stride_; x += kLanes) {
-          const int64_t at = r * stride_ + x;
-          const Lanes prob = load(outside(i) + at) * per_norm;
-          store(probs + at, prob);
-          store(gained + at, prob * (load(outside_gain(i) + at) - mean));
-          store(beliefs + at, load(belief(i) + at) * load(belief_gain(i) + at));
-        }
+    double *probs = carried_.data(), *gained = probs + stride_, *beliefs = gained + stride_;
+    const double* weights = states_.matrix();
+    const auto add_times = [&](const double* factors) {
+      return [=, this](int64_t place, Lanes outer) {
+        const Lanes slopes = where_positive(load(weights + place), load(factors + place) * outer);
+        store(&sums_[place], load(&sums_[place]) + grid_.round(slopes));
+      };
+    };
+    for (int64_t i = first; i < end; ++i) {
+      const Lanes per_norm = broadcast(1.0 / norms_[i - first]);
+      const Lanes mean = broadcast(means_[i - first]);
+      for (int x = 0; x < stride_; x += kLanes) {
+        const Lanes prob = load(outside(i) + x) * per_norm;
+        store(probs + x, prob);
+        store(gained + x, prob * (load(outside_gain(i) + x) - mean));
+        store(beliefs + x, load(belief(i) + x) * load(belief_gain(i) + x));
       }
-      add_outer(gained, belief(i), n_rows, stride_, sums_.data());
-      add_outer(probs, beliefs, n_rows, stride_, sums_.data());
-      if (!plain_.empty()) add_outer(probs, belief(i), n_rows, stride_, plain_.data());
+      sum_outer(gained, belief(i), 1, stride_, add_times(weights));
+      sum_outer(probs, beliefs, 1, stride_, add_times(weights));
+      if (!this->weighted_moves_.empty())
+        sum_outer(probs, belief(i), 1, stride_, add_times(this->weighted_moves_.data()));
     }
   }
 
   void add_arc_sums(double* arc_sums) const {
     for (int64_t q = 0; q < states_.n_states(); ++q)
-      for (int32_t k = 0; k < scores_.n_labels; ++k) {
-        const int64_t place = q * states_.label_stride() + k;
-        double slope = sums_[place];
-        if (adds_outer_products()) {
-          const double weight = states_.matrix()[place];
-          if (!(weight > 0.0)) continue;
-          slope *= weight;
-          if (!plain_.empty()) slope += this->weighted_moves_[place] * plain_[place];
-        }
-        arc_sums[states_.arc(q, k)] += slope;
-      }
+      for (int32_t k = 0; k < scores_.n_labels; ++k)
+        arc_sums[states_.arc(q, k)] += sums_[q * states_.label_stride() + k];
   }
 
   void write_arcs(int64_t i, double norm, double mean) {
@@ -176,13 +170,13 @@ class GraphTangent : public GraphGains<Algebra> {
       if constexpr (Algebra::kLogs) prob = exp_nonpositive(minimum(prob, broadcast(0.0)));
       const Lanes slopes = prob * (broadcast(gain) + load(&moves_[begin + k]) + load(gains + k));
       store(&slopes_[k], slopes);
-      if (!sums_.empty()) store(&sums_[begin + k], load(&sums_[begin + k]) + slopes);
+      if (!sums_.empty()) store(&sums_[begin + k], load(&sums_[begin + k]) + grid_.round(slopes));
     }
   }
 
   const AutomatonTangents& out_;
-  PaddedVector sums_;   // (X, label_stride) derivatives of the arcs' posteriors, summed
-  PaddedVector plain_;  // the same shape, where arcs move: see add_arc_rows
+  SumGrid grid_;
+  PaddedVector sums_;  // (X, label_stride) derivatives of the arcs' posteriors, summed
   double norms_[kGraphBlock], means_[kGraphBlock];  // of the nodes of a block
 };
 
@@ -191,7 +185,7 @@ class GraphTangent : public GraphGains<Algebra> {
 void fill_graph_tangents(const GraphScores& scores, const Direction& direction,
                          const AutomatonTangents& out, int n_threads, Stop& stop) {
   const GraphChunks chunks(scores, padded(scores.n_labels));
-  ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks(), SumGrid(out.bound));
   for_each_graph<GraphTangent, Scaled>(
       scores, chunks, n_threads, stop,
       [&](auto& pass, int64_t chunk, std::span<const int64_t> chosen) {

@@ -86,7 +86,7 @@ def _check_weights(weights: NDArray[np.float64], of: str) -> None:
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str, labels: Labels, codes: NDArray[np.int32]
+    class_weight: Mapping[Any, float] | str, labels: Labels, counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Weight of each label, (K,).
 
@@ -95,13 +95,15 @@ def class_weights(
     class_weight
         Weights by label, 1 for those left out; or "balanced": N / (n * count of
         the label), n being the number of labels that occur.
-    labels, codes
-        The labels, and those of the training positions (N,).
+    labels, counts
+        The labels, and how many training positions have each, (K,).
     """
     classes = labels.classes.tolist()
     if isinstance(class_weight, str):
-        counts = np.bincount(codes, minlength=len(classes))
-        return len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
+        balanced: NDArray[np.float64] = counts.sum() / (
+            np.count_nonzero(counts) * counts.clip(min=1)
+        )
+        return balanced
     for label, weight in class_weight.items():
         if label not in classes:
             raise ValueError(

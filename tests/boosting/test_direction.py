@@ -9,7 +9,8 @@ import pytest
 from hedgerow import TreeCRF
 from hedgerow.boosting import direction, step_rule
 from hedgerow.boosting.schedule import Schedule
-from hedgerow.objectives import Slopes
+from hedgerow.exact_sums import ExactTotal
+from hedgerow.objectives import Slopes, Targets
 from hedgerow.objectives.training_objective import Measured, TrainingObjective
 from hedgerow.trellis import Posteriors, Scores, forward_backward
 from reference.boosting import advance, assert_same_model, make_booster
@@ -90,7 +91,7 @@ class Quadratic(TrainingObjective):
         slopes = self.curvatures * (scores.nodes - self.best)
         loss = 0.5 * float((slopes * (scores.nodes - self.best)).sum())
         posteriors = forward_backward(scores, out=out, n_threads=n_threads)
-        return OfQuadratic(loss, scores, posteriors, slopes)
+        return OfQuadratic(ExactTotal(loss, 0.0), targets, scores, posteriors, slopes)
 
     def evaluate(self, parts, targets, *, decode, n_threads):
         raise NotImplementedError
@@ -98,7 +99,8 @@ class Quadratic(TrainingObjective):
 
 @dataclass(eq=False)
 class OfQuadratic(Measured):
-    loss: float
+    total: ExactTotal
+    targets: Targets
     scores: Scores
     posteriors: Posteriors
     by_nodes: Any
@@ -110,7 +112,7 @@ class OfQuadratic(Measured):
         return np.zeros_like(self.posteriors.arc_sums)
 
     def slopes(self, out=None):
-        return Slopes(self.by_nodes.copy(), self.arc_slopes(), None)
+        return Slopes(self.by_nodes.copy(), self.arc_slopes(), None, self.targets.bound)
 
 
 @pytest.mark.parametrize("n_eigenvalues", [1, 2, 3, 5])

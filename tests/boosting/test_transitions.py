@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from hedgerow.boosting.settings import EXACT_ROUNDS
 from hedgerow.boosting.transitions import EXACT_ITERATIONS, PatternBound, exact_step
+from hedgerow.comm import ALONE
 from hedgerow.labels import Patterns
 
 PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -15,7 +16,12 @@ PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 def step_by_bound(slopes, curvatures, *, patterns=PAIRS, resistance=1.0, max_step=np.inf):
     blank = SimpleNamespace(
-        trellis=None, weights=None, mean_weights=None, offsets=np.array([0, 9]), parents=None
+        trellis=None,
+        weights=None,
+        mean_weights=None,
+        offsets=np.array([0, 9]),
+        parents=None,
+        comm=ALONE,
     )
     slopes = np.array(slopes)
     bound = PatternBound(Patterns.of(patterns[: len(slopes)]), blank, learning_rate=1.0)

@@ -132,11 +132,11 @@ def test_the_gradient_of_a_named_objective_is_not_for_the_user_to_check(monkeypa
 def test_scales_worked_by_hand():
     """Without a penalty the root mean square; with one no less than a binary attribute asks for."""
     items = [[{"one": 1.0, "year": 2000.0, "small": 1e-3, "both": 3.0}, {"both": -5.0}, {}]]
-    for reg_lambda, expected in ((0.0, [1, 2048, 2.0**-10, 4]), (0.75, [1, 1024, 1, 2])):
+    for reg_lambda, expected in ((0.0, [4, 1, 2.0**-10, 2048]), (0.75, [2, 1, 1, 1024])):
         loss, _ = make_loss(items, [list("aba")], scaled=True, reg_lambda=reg_lambda)
         assert loss.scaling.attributes.tolist() == expected
         n_others = 2 + 4  # biases and label pairs
-        assert loss.scaling.weights.tolist() == [*expected, expected[-1], *[1] * n_others]
+        assert loss.scaling.weights.tolist() == [expected[0], *expected, *[1] * n_others]
 
 
 def test_the_order_of_positions_does_not_decide_a_scale():

@@ -76,7 +76,7 @@ def test_attributes_that_are_seen_in_their_order():
     index = _core.StringIndex()
     sequences = encode([[{"a": 1, "b": 1, "c": 1}], [{"c": 1}, {"a": 1}]], None, index)
     last = sequences.part(1, 2)
-    assert seen_items(last, index).names() == ["c", "a"]
+    assert seen_items(last, index).names() == ["a", "c"]
 
 
 def test_a_number_that_changes_its_dict_leaves_the_names_before_it():

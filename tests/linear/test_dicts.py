@@ -49,7 +49,7 @@ def assert_same(first, second):
 )
 def test_names_of_attributes(position, attributes):
     crf = fit([[position, {"other": 1}], [{"other": 1}]])
-    assert crf.attributes_ == [*attributes, "other"]
+    assert crf.attributes_ == ["other", *sorted(attributes)]  # which occurs twice
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_wrong_values_are_errors_that_name_the_place(position, message):
     refuses(ValueError, message, crf.fit, good, Y, eval_set=(bad, labels))
 
 
-def test_the_order_of_keys_changes_only_the_order_of_attributes():
+def test_the_order_of_keys_changes_nothing():
     one = fit([[{"p": 1, "q": 2}, {"q": 1}], [{"p": 1}]])
     two = fit([[{"q": 2, "p": 1}, {"q": 1}], [{"p": 1}]])
-    assert (one.attributes_, two.attributes_) == (["p", "q"], ["q", "p"])
-    assert one.loss_ == pytest.approx(two.loss_, rel=1e-9)
+    assert one.attributes_ == two.attributes_ == ["p", "q"]
+    assert one.loss_ == two.loss_
     X = [[{"q": 1.0, "p": 3.0}, {}]]
-    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-7)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -113,7 +113,7 @@ def test_the_sharper_the_closer_to_the_number_of_labels_that_are_right(form):
     n_right = int(np.sum(marginals.argmax(axis=1) == targets.codes))
     assert 0 < n_right < 8
     gaps = [
-        abs(measure_loss(Accuracy(sharpness), marginals, targets) + n_right)
+        abs(measure_loss(Accuracy(sharpness), marginals, targets).value + n_right)
         for sharpness in (10.0, 100.0, 1e4, 1e8)
     ]
     assert gaps == sorted(gaps, reverse=True)
@@ -134,7 +134,7 @@ def test_equal_rivals_share_the_slope_of_accuracy():
 def test_labels_of_probability_zero_do_no_harm(objective):
     marginals = np.array([[1.0, 0.0], [0.5, 0.5]])
     targets = targets_of(np.array([0, 2]), np.array([1, 1], np.int32), 2)
-    assert np.isfinite(measure_loss(objective, marginals, targets))
+    assert np.isfinite(measure_loss(objective, marginals, targets).value)
     assert np.isfinite(find_direction(objective, marginals, targets)).all()
 
 
@@ -143,7 +143,7 @@ def test_a_single_label_is_always_right(objective):
     marginals, targets = np.ones((3, 1)), targets_of(np.array([0, 3]), np.zeros(3, np.int32), 1)
     ahead = expit(objective.sharpness) if isinstance(objective, Accuracy) else 1.0
     expected = 0.0 if isinstance(objective, Pointwise) else 3 * ahead
-    assert measure_loss(objective, marginals, targets) == pytest.approx(-expected)
+    assert measure_loss(objective, marginals, targets).value == pytest.approx(-expected)
 
 
 class Broken:
@@ -201,4 +201,4 @@ def test_an_objective_is_told_how_much_each_position_counts_and_can_change_nothi
             raise NotImplementedError
 
     assert isinstance(Curious(), Objective)
-    assert measure_loss(Curious(), HALVES, TWO) == -3.0
+    assert measure_loss(Curious(), HALVES, TWO).value == -3.0

@@ -28,6 +28,7 @@ from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
 from hedgerow.boosting.transitions import PatternBound
 from hedgerow.boosting.tree_training import PatternSlopes, TreeTraining
+from hedgerow.exact_sums import count_all
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.potentials.scoring import have_scores
 from hedgerow.relational.queries_state import pack_queries
@@ -130,7 +131,8 @@ class Booster(Update[Binned]):
 
     def figures(self) -> dict[str, float]:
         """Mean loss, and share of the positions that are labelled right."""
-        return {"loss": self._mean_loss(), "accuracy": self._n_right() / self.targets.n_known}
+        n_right = count_all(self._n_right(), self.targets.comm)
+        return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
 
     def _n_right(self) -> int:
         iterate = self.iterate

@@ -26,6 +26,7 @@ from hedgerow.boosting.tree_training import (
     TreeTraining,
     steepest,
 )
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.graph import find_roots
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
@@ -55,7 +56,8 @@ def train_trees(
 class Sums:
     """What was measured of all sequences; but for the examples that trees learn from."""
 
-    loss: float
+    total: ExactTotal
+    """Loss of all positions, weights included."""
     arc_sums: NDArray[np.float64]
     slopes: NDArray[np.float64]
     """Of the arcs."""
@@ -65,6 +67,11 @@ class Sums:
     """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
     unit: float
     """What a slope of 1 is in the unit of the objective."""
+
+    @property
+    def loss(self) -> float:
+        """Of all positions, weights included."""
+        return self.total.value
 
     def add_mixing(self, part: Mixing, positions: slice) -> None:
         """Add what a run has."""
@@ -114,7 +121,8 @@ class _Run:
         return self.part.positions
 
     def scores(self) -> Scores:
-        return self.running.run(self.part.first, self.part.stop, self.arcs)
+        scores = self.running.run(self.part.first, self.part.stop, self.arcs)
+        return replace(scores, bound=self.targets.bound)
 
     def empty_slopes(self) -> NDArray[np.float64]:
         return self.slopes[self.positions]
@@ -169,7 +177,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self.learner.begin(round_number)
         n_positions, shape = len(scores.nodes), self.trellis.arc_shape
         sums = Sums(
-            0.0,
+            ExactTotal(0.0, 0.0),
             np.zeros(shape),
             np.zeros(shape),
             np.empty_like(scores.nodes),
@@ -178,7 +186,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         learns = round_number is not None
         for run, found in self._measure_runs(objective, scores, arcs, mixing=learns):
-            sums.loss += found.loss
+            sums.total = sums.total.plus(found.total)
             sums.arc_sums += found.arc_sums
             if learns:
                 self._learn(run, found, sums)
@@ -197,7 +205,9 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     ) -> Along[Sums]:
         """Slopes of all edges are kept until the next call."""
         found = self.measure(objective, scores, arcs, round_number)
-        return Along(found, found.unit * direction.slope_by(self.slopes()), found.slopes)
+        return Along(
+            found, found.unit * direction.slope_by(self.slopes(), self.targets.comm), found.slopes
+        )
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Those of nodes and edges; of edges at first positions, which are in no score, 0."""
@@ -234,7 +244,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         n_labels, positions = self.targets.n_labels, run.positions
         offsets, parents = run.targets.offsets, run.targets.parents
         firsts = find_roots(offsets, parents)
-        mixing = self.measure_mixing(run.targets, found)
+        mixing = self.measure_mixing(run.targets, found, self.targets.arc_counts)
         sums.add_mixing(mixing, positions)
         marginals = sums.marginals[positions] = found.probabilities()
         gammas = self._find_gammas(mixing, positions, firsts)

@@ -116,6 +116,7 @@ def measure_curvature(
     scores: Scores,
     grammar: Grammar,
     posteriors: Posteriors,
+    arc_sums: NDArray[np.float64],
     *,
     weights: NDArray[np.float64] | None,
     n_threads: int,
@@ -130,8 +131,7 @@ def measure_curvature(
         return Mixing(twos, nothing, None)
     mixing = posteriors.mixing
     if mixing is None:
-        assert posteriors.arc_sums is not None
-        counts = posteriors.arc_sums.clip(min=0)  # weighted by position, they may be negative
+        counts = arc_sums.clip(min=0)  # weighted by position, they may be negative
         mixing = scores.trellis.mixing(scores, counts, weights, n_threads)
     if kind == "exact":
         return replace(mixing, nodes=exact(scores, n_threads=n_threads).astype(np.float32))

@@ -13,6 +13,7 @@ from hedgerow.boosting.iterate import Candidate, Iterate
 from hedgerow.boosting.rounds import Part
 from hedgerow.boosting.running_scores import RunningScores
 from hedgerow.boosting.tree_training import PatternSlopes
+from hedgerow.exact_sums import largest_of_all
 from hedgerow.objectives import TrainingObjective
 from hedgerow.state import State, read_optional_count, read_weights
 from hedgerow.trees.forest import Forest
@@ -153,7 +154,8 @@ class SearchDirection(Direction):
         self.scores.turn(trees, self.carry)
         self.weights = step + self.carry * self.weights
         self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, self.weights))
-        self.slope = slopes.unit * self.scores.slope_by(self.iterate.trees.slopes()) + self.promise
+        by_trees = self.scores.slope_by(self.iterate.trees.slopes(), self.iterate.comm)
+        self.slope = slopes.unit * by_trees + self.promise
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
         """How much of the direction before is carried on."""
@@ -171,7 +173,7 @@ class SearchDirection(Direction):
 
     def largest(self) -> float:
         """How far a step of 1 moves any score of the trees."""
-        return self.scores.largest()
+        return largest_of_all(self.scores.largest(), self.iterate.comm)
 
     def part(self, size: float) -> Part:
         """Trees, step and carry."""
@@ -220,8 +222,8 @@ class ConjugateDirection(SearchDirection):
         weights = self.iterate.weights
         self.memory = Memory(kept, slopes.slopes, slopes.unit, product, weights, n_rounds)
 
-    @staticmethod
     def _product(
+        self,
         scores: RunningScores,
         weights: Vector,
         slopes: tuple[NDArray[Any], ...],
@@ -230,7 +232,7 @@ class ConjugateDirection(SearchDirection):
     ) -> float:
         """How the loss changes along scores and pattern weights, by its slopes."""
         by_weights = float(np.einsum("p,p", pattern_slopes, weights))
-        return unit * (scores.slope_by(slopes) + by_weights)
+        return unit * (scores.slope_by(slopes, self.iterate.comm) + by_weights)
 
     def pack(self) -> State:
         """What is remembered but for the slopes, which can be measured again."""

@@ -77,6 +77,7 @@ class Iterate:
     ) -> None:
         self.trees, self.scoring, self.rounds, self.max_rounds = trees, scoring, rounds, max_rounds
         self.trellis: Trellis = training.targets.trellis
+        self.comm = training.targets.comm
         self.weights, self.unit = rounds.weights, 1.0
         penalties = training.pattern_penalties
         self.penalties = np.zeros(len(rounds.weights)) if penalties is None else penalties

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.boosting.query_rows import QueryRows
 from hedgerow.boosting.rounds import Part
+from hedgerow.comm import Comm
+from hedgerow.exact_sums import exact_sum
 from hedgerow.potentials import AddScores, ContextTrees, NodeTrees, Potential, core_contexts
 from hedgerow.potentials.scoring import add_up, edge_shape, prepare
 from hedgerow.relational.facts import Facts
@@ -114,10 +116,12 @@ class RunningScores(ABC):
                 rows = slice(first, first + ROWS)
                 np.add(array[rows], step * along[rows], out=moved[rows])
 
-    def slope_by(self, slopes: tuple[NDArray[Any], ...]) -> float:
+    def slope_by(self, slopes: tuple[NDArray[Any], ...], comm: Comm) -> float:
         """How a loss with these slopes, one for each of the arrays, changes along a direction."""
         pairs = zip(self.arrays, slopes, strict=True)
-        return sum(float(np.einsum("ti,ti", *pair, dtype=np.float64)) for pair in pairs)
+        return sum(
+            exact_sum(np.einsum("ti,ti->t", *pair, dtype=np.float64), comm) for pair in pairs
+        )
 
     def largest(self) -> float:
         """How far any score goes along a direction."""

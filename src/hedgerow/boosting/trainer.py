@@ -94,10 +94,17 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.data = TrainingSet.learn(
             self.crf, labelled, objective=self.objective, has_edges=asks_labels
         )
+        if self.crf.subsample < 1 or self.crf.stratified or self.crf.sampling_method != "uniform":
+            self.data = replace(self.data, identities=labelled.identify())
         if self.extends is None:
             max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
             self.columns = Columns.learn(
-                labelled.sequences, labelled.index, max_bins, n_threads, self.crf.missing
+                labelled.sequences,
+                labelled.index,
+                max_bins,
+                n_threads,
+                self.crf.missing,
+                labelled.comm,
             )
         else:
             self.columns = self.trees.columns
@@ -239,7 +246,11 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         """Bins as trees are grown from, at the places that features are looked at."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
-        return _core.TreeData(bins, before, after, ancestors, self.settings.n_threads)
+        counts, comm, n_threads = None, self.data.targets.comm, self.settings.n_threads
+        if comm.size > 1:
+            own = _core.BinCounts.of(bins, n_threads)
+            counts = own.replaced(comm.sum(own.to_array()))
+        return _core.TreeData(bins, before, after, ancestors, n_threads, counts)
 
     def _read_settings(self) -> Settings:
         crf, data = self.crf, self.data

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.boosting.curvature import temper
 from hedgerow.boosting.suffix_tree import SuffixTree
+from hedgerow.exact_sums import curvature_grid, exact_sum
 from hedgerow.graph import find_roots
 from hedgerow.labels import Patterns
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
@@ -43,7 +44,7 @@ class PatternBound:
         self.patterns = patterns
         self.tree = SuffixTree(patterns)
         self.trellis = targets.trellis
-        self._weights = targets.weights
+        self._targets = targets
         self.n_edges = _count_edges(targets)
 
     def curvatures(
@@ -75,13 +76,15 @@ class PatternBound:
         if not len(self.patterns):
             return np.zeros(0)
         if mixing.arc_curvatures is not None:
-            return self.trellis.pattern_sums(mixing.arc_curvatures)
+            grid = curvature_grid(self._targets.bound)
+            sums = grid.share(mixing.arc_curvatures, self._targets.comm)
+            return self.trellis.pattern_sums(sums)
         counts = self.tree.own(expected).clip(min=0)  # weighted by position, they may be negative
         variances = (counts - counts**2 / max(self.n_edges, 1.0)).clip(min=0)
-        doubts = _doubts(probabilities, self._weights)[self.patterns.labels]
+        doubts = _doubts(probabilities, self._targets)[self.patterns.labels]
         largest = np.maximum.reduceat(doubts, self.patterns.offsets[:-1])
         curvatures: Vector = np.minimum(variances, counts * largest)
-        gamma = np.array(mixing.edge_gamma(self._weights))
+        gamma = np.array(_mean_gamma(mixing, self._targets))
         return float(temper(gamma, self.learning_rate)) * curvatures
 
     def step(
@@ -117,17 +120,30 @@ def _count_edges(targets: Targets) -> float:
     roots = find_roots(targets.offsets, targets.parents)
     owners = np.searchsorted(targets.offsets, roots, side="right") - 1
     counts = lengths - np.bincount(owners, minlength=len(lengths))
-    return float(counts.sum() if weights is None else np.einsum("s,s", counts, weights))
+    return exact_sum(counts if weights is None else counts * weights, targets.comm)
 
 
-def _doubts(probabilities: NDArray[np.float64], weights: Vector | None) -> Vector:
+def _mean_gamma(mixing: Mixing, targets: Targets) -> float:
+    """Mean of the gammas of label pairs over the positions that one ends at; 2 if there are none.
+
+    Positions count as much as they do in training.
+    """
+    counts = (mixing.edges > 0).astype(np.float64)
+    if targets.weights is not None:
+        counts *= targets.weights
+    total = float(targets.count(np.array(targets.round(counts).sum())))
+    grid = curvature_grid(targets.bound)
+    sums = grid.share(np.array(grid.round(counts * mixing.edges).sum()), targets.comm)
+    return float(sums) / total if total > 0 else 2.0
+
+
+def _doubts(probabilities: NDArray[np.float64], targets: Targets) -> Vector:
     """How uncertain each label is where it is probable, (K,): the mean of 1 - p, weighted by p."""
-    if weights is None:
-        sums = probabilities.sum(axis=0)
-        squares = np.einsum("tk,tk->k", probabilities, probabilities)
-    else:
-        sums = np.einsum("t,tk->k", weights, probabilities)
-        squares = np.einsum("t,tk,tk->k", weights, probabilities, probabilities)
+    weighted = (
+        probabilities if targets.weights is None else probabilities * targets.weights[:, None]
+    )
+    both = np.stack([targets.round(weighted), targets.round(weighted * probabilities)])
+    sums, squares = targets.count(both.sum(axis=1))
     doubts: Vector = 1 - np.divide(squares, sums, out=np.zeros_like(sums), where=sums > 0)
     return doubts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +15,8 @@ from hedgerow.boosting.curvature import MODEST, measure_curvature
 from hedgerow.boosting.running_scores import NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import largest_of_all
 from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
@@ -28,8 +30,10 @@ __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
 class Found(Protocol):
     """What was measured of some scores."""
 
-    loss: float
-    """Of all positions, weights included."""
+    @property
+    def loss(self) -> float:
+        """Of all positions, weights included."""
+        ...
 
     @property
     def arc_sums(self) -> NDArray[np.float64]:
@@ -170,22 +174,32 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
             "offsets": self.targets.offsets,
             "codes": self.targets.codes,
             "scales": self.curvature_weights,
+            "identities": self.training.identities,
+            "bound": self.targets.bound,
             "column_rules": self.settings.column_rules,
             "n_threads": self.settings.n_threads,
+            "comm": self.targets.comm,
         }
 
     def score(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """Scores by the rounds so far, in runs."""
         return self.scores.runs(arcs)
 
-    def measure_mixing(self, targets: Targets, found: Measured) -> Mixing:
-        """How far labels depend on each other."""
+    def measure_mixing(
+        self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64] | None = None
+    ) -> Mixing:
+        """How far labels depend on each other.
+
+        ``arc_sums`` are counts of the arcs by which a first-order chain is found that resembles one
+        over an automaton. None: those that ``found`` expects, which must be of all sequences.
+        """
         settings = self.settings
         return measure_curvature(
             settings.curvature if settings.newton else "mixing",  # then of patterns alone
             found.scores,
             self.training.grammar,
             found.posteriors,
+            found.arc_sums if arc_sums is None else arc_sums,
             weights=targets.mean_weights,
             n_threads=settings.n_threads,
         )
@@ -229,6 +243,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         """All at once."""
         (run,) = scores.runs(arcs)
         self._known = None
+        run = replace(run, bound=self.targets.bound)
         return objective.measure(
             run, self.targets, n_threads=self.settings.n_threads, out=self._marginals
         )
@@ -244,7 +259,8 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         """All at once; `derive` has no need to find the slopes again."""
         found = self.measure(objective, scores, arcs, round_number)
         self._known = found.slopes(self._own_gradients())
-        return Along(found, direction.slope_by((self._known.nodes,)), self._known.arcs)
+        slope = direction.slope_by((self._known.nodes,), self.targets.comm)
+        return Along(found, slope, self._known.arcs)
 
     def slopes(self) -> tuple[NDArray[np.float64]]:
         """Those of the nodes."""
@@ -263,7 +279,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             slopes = found.slopes(own)
         nodes, patterns, unit = slopes.nodes, self.trellis.pattern_sums(slopes.arcs), 1.0
         if not objective.has_unit_slopes:
-            unit = steepest(nodes, self.curvature_weights)
+            unit = steepest(nodes, self.curvature_weights, self.targets.comm)
             if unit > 0:
                 for part in (nodes, patterns):
                     np.divide(part, unit, out=part)
@@ -297,12 +313,17 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return out
 
 
-def steepest(slopes: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+def steepest(
+    slopes: NDArray[np.float64], weights: NDArray[np.float64] | None, comm: Comm = ALONE
+) -> float:
     """The largest slope of a position, (N, n), for each unit that the position counts, (N,)."""
     if weights is None:
-        return max(float(slopes.max()), -float(slopes.min()))
-    largest = np.maximum(slopes.max(axis=1), -slopes.min(axis=1))
-    return float(np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights))))
+        found = max(float(slopes.max(initial=0.0)), -float(slopes.min(initial=0.0)))
+    else:
+        largest = np.maximum(slopes.max(axis=1), -slopes.min(axis=1))
+        shares = np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights))
+        found = float(shares.max(initial=0.0))
+    return largest_of_all(found, comm)
 
 
 def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:

@@ -19,6 +19,10 @@ T = TypeVar("T")
 Number = TypeVar("Number", np.int64, np.float64)
 
 
+class _WaitingError(WorkerError):
+    """A consequence of what another worker did."""
+
+
 class ThreadComm:
     """One of several threads that stand for workers; `run` makes them.
 
@@ -56,7 +60,7 @@ class ThreadComm:
         with ThreadPoolExecutor(size) as pool:
             futures = [pool.submit(run_one, rank) for rank in range(size)]
             errors = [error for future in futures if (error := future.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, WorkerError)):
+        for error in sorted(errors, key=lambda error: isinstance(error, _WaitingError)):
             raise error
         return [future.result() for future in futures]
 
@@ -78,7 +82,7 @@ class ThreadComm:
             found = list(self._slots)
             self._barrier.wait()  # nobody goes on before all have read
         except BrokenBarrierError:
-            raise WorkerError(
+            raise _WaitingError(
                 f"worker {self.rank} of {self.size} waits for a worker that has failed or did not "
                 "answer in time"
             ) from None

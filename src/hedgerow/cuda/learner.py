@@ -102,6 +102,8 @@ class DeviceLearner:
         As `hedgerow.trees.learner.TreeLearner` has them.
     scales : (N,), optional
         How much each position counts.
+    identities : (S,) uint64, optional
+        What draws of sequences depend on; None: their numbers.
     rate : float
         How much of each gamma counts, beyond `modest`.
     newton
@@ -121,6 +123,7 @@ class DeviceLearner:
         *,
         n_outputs: int,
         scales: NDArray[np.float64] | None = None,
+        identities: NDArray[np.uint64] | None = None,
         rate: float = 1.0,
         modest: float = 4.0,
         newton: bool = True,
@@ -128,6 +131,7 @@ class DeviceLearner:
     ) -> None:
         self.device, self.bins, self.layout = device, bins, bins.layout
         self.rules, self.sampling, self.n_outputs = rules, sampling, n_outputs
+        self.identities = identities
         self.rate, self.modest, self.newton = np.float32(rate), np.float32(modest), newton
         self.opposite = opposite and not sampling.negative_ratio > 0
         self.offsets, self.n_columns = offsets, columns.n_columns
@@ -264,7 +268,8 @@ class DeviceLearner:
         sampling, device = self.sampling, self.device
         if self._selected is not None:
             key = draw_key(sampling.seed, round_number, Purpose.SEQUENCES)
-            selected = select_positions(self.layout.offsets, sampling.subsample, key)
+            share, offsets = sampling.subsample, self.layout.offsets
+            selected = select_positions(offsets, share, key, self.identities)
             assert selected is not None
             device.write(self._by_row(selected), self._selected)
         if sampling.negative_ratio > 0:

@@ -121,6 +121,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             settings.sampling,
             n_outputs=targets.n_labels,
             scales=self.curvature_weights,
+            identities=training.identities,
             rate=min(settings.learning_rate, 1.0),
             modest=MODEST,
             newton=settings.newton,
@@ -146,7 +147,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         if not isinstance(objective, OfMarginals):
             return found
         function = objective.objective
-        loss = measure_loss(function, found.probabilities(), targets)
+        loss = measure_loss(function, found.probabilities(), targets).value
         return DeviceMarginals(loss, expected, chain, targets, function, scores.by_row, arcs)
 
     def measure_along(

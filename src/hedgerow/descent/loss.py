@@ -7,14 +7,16 @@ the positions of each attribute, the gradient with respect to the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import Comm
 from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.exact_sums import ExactTotal, SumGrid
 from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
@@ -27,6 +29,8 @@ Vector = NDArray[np.float64]
 # enough to stay in the cache. Two bytes number these attributes.
 LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
+# Exponent of the largest power of two by which bounds are multiplied.
+LARGEST_POWER = 500
 
 Leading = TypeVar("Leading", _core.LeadingWeights, _core.LeadingSums)
 
@@ -76,6 +80,8 @@ class LinearLoss:
         given: Scores | None = None,
         n_threads: int,
     ) -> None:
+        if not all(targets.comm.gather(rows.values is None)) and rows.values is None:
+            rows = replace(rows, values=np.ones(len(rows.indices)))  # as other workers have them
         self.targets = targets
         self.layout = layout
         self.n_weights = layout.n_weights + targets.trellis.n_patterns
@@ -100,6 +106,7 @@ class LinearLoss:
             )
             for batch in batches(rows, targets.offsets, n_scores)
         ]
+        self.value_powers = _find_powers(scaling.scale_rows(rows), targets.comm)
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
@@ -121,17 +128,19 @@ class LinearLoss:
             weights, patterns = self.split(vector)
             unscaled = self.scaling.unscale(vector)
             pull = _multiply(strength, unscaled, self.n_threads)
-            gradient = self.scaling.unscale(pull)
             penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
-            loss, sums = 0.0, _Sums(self, gradient)
+            gradient = np.zeros_like(vector)
+            total, sums = ExactTotal(0.0, 0.0), _Sums(self, gradient)
             arcs, rows = self._arcs(patterns), self._weight_rows(weights)
             parts = [_PartScores(self, part, rows, arcs) for part in self.parts]
             measured = objective.measure_parts(parts, self.targets, n_threads=self.n_threads)
             for scored, found in measured:
                 sums.add(scored.part, found.slopes(scored.empty_slopes()))
-                loss += found.loss
+                total = total.plus(found.total)
             sums.finish()
-            return penalty + loss, gradient
+            gradient += self.scaling.unscale(pull)
+            total = total.share(self.targets.bound, self.targets.comm)
+            return penalty + total.value, gradient
 
         return measure
 
@@ -170,7 +179,9 @@ class LinearLoss:
             if part.given.edges is not None:
                 assert edges is not None
                 edges += part.given.edges
-        return Scores(nodes, arcs, targets.offsets, trellis, edges, targets.parents)
+        return Scores(
+            nodes, arcs, targets.offsets, trellis, edges, targets.parents, self.targets.bound
+        )
 
     def _score_edges(self, part: Part, weights: _WeightRows) -> NDArray[np.float64] | None:
         layout = self.layout.edges
@@ -196,6 +207,21 @@ def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vect
     out = np.empty_like(weights)
     _core.fill_multiple(strength, weights, None, out, n_threads)
     return out
+
+
+def _find_powers(rows: SparseRows, comm: Comm) -> Vector | None:
+    """For each attribute a power of two that no value of any worker exceeds, (A,); None: 1.
+
+    Values beyond `LARGEST_POWER`, whose multiples might overflow, are rounded as they come.
+    """
+    if rows.values is None:
+        return None
+    largest = np.zeros(rows.n_columns)
+    np.maximum.at(largest, rows.indices, np.abs(rows.values))
+    shares, exponents = np.frexp(comm.max(largest))
+    exponents -= shares == 0.5  # a power of two itself
+    powers: Vector = np.exp2(exponents.clip(max=LARGEST_POWER))
+    return powers
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +258,11 @@ class _Sums:
 
     def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
         self._edges_of, self._trellis = loss.edges_of, loss.targets.trellis
-        self._n_threads = loss.n_threads
+        self._n_threads, self._powers = loss.n_threads, loss.value_powers
+        self._comm, self._bound = loss.targets.comm, 0.0
         self._sums, self._pattern_sums = loss.split(gradient)
         self._arc_sums = np.zeros(self._trellis.arc_shape)
+        self._layout = loss.layout
         labels, edges = loss.layout.labels, loss.layout.edges
         self._labels = loss.leading(_core.LeadingSums, labels, self._sums.attributes)
         self._edges = None
@@ -245,17 +273,35 @@ class _Sums:
         """Add the slopes of a part's scores."""
         sums, n_threads = self._sums, self._n_threads
         self._arc_sums += slopes.arcs
+        self._bound = slopes.bound
+        grid, exact = SumGrid(slopes.bound), (slopes.bound, self._powers)
+        grid.round_in_place(slopes.nodes)
         part.blocks.add_gradient(
-            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads
+            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, *exact
         )
         if self._edges is not None:
             assert slopes.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
-            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads)
+            grid.round_in_place(by_output)
+            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
 
     def finish(self) -> None:
-        """Write all sums to the gradient, those over arcs as sums of the label patterns."""
+        """Write all sums, of all workers, to the gradient, those over arcs as sums of patterns."""
         self._labels.write(self._sums.attributes, self._n_threads)
         if self._edges is not None:
             self._edges.write(self._sums.edges, self._n_threads)
-        self._pattern_sums += self._trellis.pattern_sums(self._arc_sums)
+        grid = SumGrid(self._bound)
+        arc_sums = grid.share(self._arc_sums, self._comm)
+        self._pattern_sums += self._trellis.pattern_sums(arc_sums)
+        if self._comm.size > 1:
+            sums, layout = self._sums, self._layout
+            self._share(sums.attributes, layout.labels)
+            if layout.edges is not None:
+                self._share(sums.edges, layout.edges)
+            sums.biases[...] = grid.share(sums.biases, self._comm)
+
+    def _share(self, sums: Vector, layout: WeightLayout) -> None:
+        """Add up what the workers have, each attribute on the grid of its values."""
+        of_weights = layout.attribute_of_weight()
+        powers = 1.0 if self._powers is None else self._powers[of_weights]
+        sums[...] = SumGrid(self._bound).share(sums / powers, self._comm) * powers

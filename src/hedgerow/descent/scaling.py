@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 from hedgerow.linear.weights import LinearLayout
 from hedgerow.sequences import SparseRows
 
@@ -60,11 +62,14 @@ class Scaling:
         layout: LinearLayout,
         n_patterns: int,
         reg_lambda: float,
+        comm: Comm = ALONE,
     ) -> Scaling:
-        """That of a training set, whose positions count so much, (N,) or 1."""
-        if rows.values is None:
+        """That of a training set of all workers, whose positions count so much, (N,) or 1."""
+        if all(comm.gather(rows.values is None)):
             return UNSCALED
-        scales = _find_scales(rows, position_weights, reg_lambda)
+        if rows.values is None:
+            rows = replace(rows, values=np.ones(len(rows.indices)))
+        scales = _find_scales(rows, position_weights, reg_lambda, comm)
         if (scales == 1).all():
             return UNSCALED
         of_labels = scales[layout.labels.attribute_of_weight()]
@@ -101,7 +106,9 @@ class Scaling:
 UNSCALED = Scaling()
 
 
-def _find_scales(rows: SparseRows, position_weights: Vector | None, reg_lambda: float) -> Vector:
+def _find_scales(
+    rows: SparseRows, position_weights: Vector | None, reg_lambda: float, comm: Comm
+) -> Vector:
     """The scale of each attribute, (A,)."""
     assert rows.values is not None
     n_attributes, n_entries = rows.n_columns, len(rows.indices)
@@ -109,16 +116,21 @@ def _find_scales(rows: SparseRows, position_weights: Vector | None, reg_lambda: 
     weights = None  # of each entry
     if position_weights is not None:
         weights = np.repeat(position_weights, np.diff(rows.indptr))
+    heaviest = 1.0 if weights is None else float(weights.max(initial=0.0))
+    grid = SumGrid(count_all(n_entries, comm) * largest_of_all(heaviest, comm))
     largest, counts, squares = np.zeros((3, n_attributes))
     for part in parts:
         np.maximum.at(largest, rows.indices[part], np.abs(rows.values[part]))
+    largest = comm.max(largest)
     largest[largest == 0] = 1.0
     for part in parts:  # the squares of values by the largest one cannot overflow
         indices = rows.indices[part]
         shares = rows.values[part] / largest[indices]
         by_weight = 1.0 if weights is None else weights[part]
-        counts += np.bincount(indices, np.broadcast_to(by_weight, len(indices)), n_attributes)
-        squares += np.bincount(indices, by_weight * shares**2, n_attributes)
+        by_weight = grid.round(np.broadcast_to(by_weight, len(indices)))
+        counts += np.bincount(indices, by_weight, n_attributes)
+        squares += np.bincount(indices, grid.round(by_weight * shares**2), n_attributes)
+    counts, squares = grid.share(np.stack([counts, squares]), comm)
     occurs = squares > 0
     counts[~occurs] = 1.0
     penalty = 2 * np.sqrt(reg_lambda)

@@ -77,7 +77,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         if n_ancestors:  # whose attributes get numbers in an index of their own
             index = _core.StringIndex.from_arrays(*index.to_arrays())
         rows = learn_attributes(sequences, index, n_ancestors)
-        self.rows, index = drop_rare(rows, index, crf.min_count, n_ancestors)
+        self.rows, index = drop_rare(rows, index, crf.min_count, n_ancestors, labelled.comm)
         self.ancestors = AncestorAttributes.of(index, n_ancestors) if n_ancestors else None
         self.data = data = replace(data, index=index)
         self.layout = self._layout()
@@ -85,7 +85,12 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         n_patterns, reg_lambda = len(data.grammar.patterns), float(crf.reg_lambda)
         self.n_weights = self.layout.n_weights + n_patterns
         self.scaling = Scaling.of(
-            self.rows, data.targets.weights, self.layout, n_patterns, reg_lambda
+            self.rows,
+            data.targets.weights,
+            self.layout,
+            n_patterns,
+            reg_lambda,
+            comm=labelled.comm,
         )
         return data
 
@@ -208,7 +213,8 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         """All weights, or those of attributes and outputs that occur together."""
         if self.crf.all_pairs:
             return WeightLayout.full(len(self.data.index), n_outputs)
-        return WeightLayout.seen_with_any(self.rows, outputs, n_outputs)
+        layout = WeightLayout.seen_with_any(self.rows, outputs, n_outputs)
+        return layout.union(self.data.targets.comm)
 
     def _share_out(
         self, parameter: str, labels: WeightLayout, edges: WeightLayout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -21,6 +22,10 @@ from hedgerow.labels.numbering import number
 from hedgerow.sequences import Sequences
 
 MAX_SHOWN = 10
+
+
+# What classes are, by the kind of their dtype.
+_KINDS = {"U": "text", "i": "integers", "u": "integers", "b": "bools"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,21 @@ class Labels:
                 "by NUL characters at the end, which NumPy does not keep; rename one of them"
             )
         return cls(classes), rank[codes]
+
+    def union(self, others: Sequence[Labels]) -> Labels:
+        """The classes of these and of others, as if they had been learnt together.
+
+        Raises ValueError if they are not of one kind.
+        """
+        kinds = sorted({_KINDS[each.classes.dtype.kind] for each in others})
+        if len(kinds) > 1:
+            raise ValueError(
+                f"y holds {' on one worker and '.join(kinds)} on another; pass labels of one type"
+            )
+        every = np.concatenate([each.classes for each in others])
+        if every.dtype.kind != "U":
+            return Labels(np.unique(every))
+        return Labels(np.array(sorted(set(every.tolist())), np.str_))
 
     def encode(
         self, column: LabelColumn, sequences: Sequences, name: str = "y"

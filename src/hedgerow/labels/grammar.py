@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.patterns import Patterns
@@ -51,6 +52,7 @@ class Grammar(LazyAttributes):
         constraints: Constraints | None,
         has_edges: bool,
         more: Patterns | None = None,
+        comm: Comm = ALONE,
     ) -> Grammar:
         """Find the patterns that get weights.
 
@@ -67,6 +69,8 @@ class Grammar(LazyAttributes):
             See the attributes.
         more
             Patterns that get weights too.
+        comm
+            The workers whose labels, all together, count.
         """
         n_labels = len(labels.classes)
         if label_patterns is not None:
@@ -78,7 +82,13 @@ class Grammar(LazyAttributes):
         else:
             min_count = max(1, min_pattern_count)
             patterns = Patterns.seen(
-                codes, offsets, order, parents=parents, n_labels=n_labels, min_count=min_count
+                codes,
+                offsets,
+                order,
+                parents=parents,
+                n_labels=n_labels,
+                min_count=min_count,
+                comm=comm,
             )
         if more is not None and (unseen := patterns.find(more) < 0).any():
             patterns = patterns.join(more.select(unseen))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 from hedgerow.graph import positions_before
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.numbering import number
@@ -73,6 +75,7 @@ class Patterns:
         parents: NDArray[np.int32] | None = None,
         n_labels: int,
         min_count: int = 1,
+        comm: Comm = ALONE,
     ) -> Patterns:
         """All patterns of 2 to ``order + 1`` labels that occur at least `min_count` times.
 
@@ -89,8 +92,12 @@ class Patterns:
             Number of labels, K.
         min_count
             Patterns that occur less often are left out; what contains them then is too.
+        comm
+            The workers whose labels, all together, count.
         """
-        runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=min_count)
+        runs = _count_runs(
+            codes, offsets, parents, n_labels=n_labels, min_count=min_count, comm=comm
+        )
         rows = [strings for strings, _, _ in islice(runs, order)]
         return cls.from_rows(rows)
 
@@ -177,6 +184,7 @@ def rare_shares(
     *,
     parents: NDArray[np.int32] | None = None,
     n_labels: int,
+    comm: Comm = ALONE,
 ) -> list[float]:
     """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
 
@@ -190,9 +198,13 @@ def rare_shares(
     [0.5, 1.0]
     """
     shares = []
-    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1)
-    for _, ends, numbers in islice(runs, longest - 1):
-        counts = np.bincount(numbers, None if weights is None else weights[ends])
+    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1, comm=comm)
+    largest = 1.0 if weights is None else float(weights.max(initial=0.0))
+    grid = SumGrid(largest_of_all(largest, comm) * count_all(len(codes), comm))
+    for strings, ends, numbers in islice(runs, longest - 1):
+        own = None if weights is None else grid.round(weights[ends])
+        own_counts = np.bincount(numbers, own, len(strings)).astype(np.float64)
+        counts = grid.share(own_counts, comm)
         occur = counts[counts > 0]
         shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
     return shares + [0.0] * (longest - 1 - len(shares))
@@ -205,6 +217,7 @@ def _count_runs(
     *,
     n_labels: int,
     min_count: int,
+    comm: Comm = ALONE,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
@@ -220,6 +233,8 @@ def _count_runs(
         ends = np.flatnonzero(can_end & (numbers[before] >= 0))
         runs = numbers[before[ends]] * n_labels + codes[ends]
         keys, inverse, counts = number(runs, len(strings) * n_labels)
+        if comm.size > 1:
+            keys, inverse, counts = _share_counts(keys.astype(np.int64), inverse, counts, comm)
         kept = counts >= min_count
         if not kept.any():
             return
@@ -228,3 +243,14 @@ def _count_runs(
         yield strings, ends, inverse
         numbers = np.full(len(codes), -1)
         numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
+
+
+def _share_counts(
+    keys: NDArray[np.int64], inverse: NDArray[np.intp], counts: NDArray[np.int64], comm: Comm
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.int64]]:
+    """Keys of all workers, in order, where those of this one are among them, and their counts."""
+    parts = comm.gather((keys, counts))
+    every, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    totals = np.zeros(len(every), np.int64)
+    np.add.at(totals, places, np.concatenate([part[1] for part in parts]))
+    return every, np.searchsorted(every, keys)[inverse], totals

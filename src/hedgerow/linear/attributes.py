@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import ALONE, Comm
 from hedgerow.encode import number_categories
 from hedgerow.linear.ancestor_attributes import AncestorAttributes
 from hedgerow.sequences import Categorical, Sequences, SparseRows
@@ -93,18 +94,19 @@ def _own_rows(sequences: Sequences, index: _core.StringIndex, *, grow: bool) -> 
 
 
 def drop_rare(
-    rows: SparseRows, index: _core.StringIndex, min_count: int, n_ancestors: int = 0
+    rows: SparseRows,
+    index: _core.StringIndex,
+    min_count: int,
+    n_ancestors: int = 0,
+    comm: Comm = ALONE,
 ) -> tuple[SparseRows, _core.StringIndex]:
-    """Leave out the attributes that occur at fewer than `min_count` positions.
+    """Leave out the attributes that occur at fewer than `min_count` positions of all workers.
 
     One that positions often have from an ancestor stays, so that it is known there.
     """
     if min_count <= 1:
         return rows, index
-    position = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
-    # An attribute that is repeated at a position counts once there.
-    once = np.unique(position * len(index) + rows.indices) % len(index)
-    keep = np.bincount(once, minlength=len(index)) >= min_count
+    keep = comm.sum(_core.count_positions(rows.indptr, rows.indices, len(index))) >= min_count
     for numbers in AncestorAttributes.of(index, n_ancestors).numbers:
         keep |= (numbers >= 0) & keep[numbers]
     kept = _core.StringIndex()

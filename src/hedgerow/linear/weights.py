@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import Comm
 from hedgerow.labels import Patterns
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows, cut_runs
@@ -53,10 +54,24 @@ class WeightLayout:
         if len(parts) == 1:
             return parts[0]
         keys = [part.attribute_of_weight() * n_outputs + part.outputs for part in parts]
+        return cls._of_keys(keys, rows.n_columns, n_outputs)
+
+    @classmethod
+    def _of_keys(
+        cls, keys: Sequence[NDArray[np.int64]], n_attributes: int, n_outputs: int
+    ) -> WeightLayout:
+        """Of pairs given as attribute * n_outputs + output, each once."""
         found = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
         attributes, listed = np.divmod(found, max(1, n_outputs))
-        offsets = np.searchsorted(attributes, np.arange(rows.n_columns + 1)).astype(np.int64)
+        offsets = np.searchsorted(attributes, np.arange(n_attributes + 1)).astype(np.int64)
         return cls(offsets, listed.astype(np.int32), n_outputs)
+
+    def union(self, comm: Comm) -> WeightLayout:
+        """The pairs that any worker has."""
+        if comm.size == 1:
+            return self
+        keys = comm.gather(self.attribute_of_weight() * self.n_outputs + self.outputs)
+        return self._of_keys(keys, len(self.offsets) - 1, self.n_outputs)
 
     @classmethod
     def full(cls, n_attributes: int, n_outputs: int) -> WeightLayout:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid
 from hedgerow.labels import Labels
 from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.objectives.labelwise import Labels as Codes
 from hedgerow.objectives.labelwise import Marginals, Weights
+from hedgerow.objectives.targets import Targets
 from hedgerow.parameters import check_choice, plain_value
 
 __all__ = ["F1", "F1Average"]
@@ -76,35 +79,72 @@ class F1:
 
     def value(self, marginals: Marginals, labels: Codes, weights: Weights) -> float:
         """F1, times the weight of all positions."""
-        counts = self._count(marginals, labels, weights)
-        return float(weights.sum() * counts.scores.mean()) if len(counts.totals) else 0.0
+        return self._value(self._count(marginals, labels, weights, _Positions.alone(weights)))
 
     def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
         """(2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)) for each unit of weight and share of F_k."""
-        counts = self._count(marginals, labels, weights)
-        rates = weights.sum() / (max(len(counts.totals), 1) * counts.totals)
+        counts = self._count(marginals, labels, weights, _Positions.alone(weights))
+        return self._gradient(counts, marginals, labels, weights)
+
+    def value_of(self, marginals: Marginals, targets: Targets) -> float:
+        """The value, of all workers."""
+        everywhere = _Positions(targets.bound, targets.comm)
+        return self._value(self._count(marginals, targets.codes, targets.known_weights, everywhere))
+
+    def gradient_of(self, marginals: Marginals, targets: Targets) -> Marginals:
+        """How that changes with the marginals of this worker."""
+        weights, everywhere = targets.known_weights, _Positions(targets.bound, targets.comm)
+        counts = self._count(marginals, targets.codes, weights, everywhere)
+        return self._gradient(counts, marginals, targets.codes, weights)
+
+    @staticmethod
+    def _value(counts: _Counts) -> float:
+        return float(counts.weight * counts.scores.mean()) if len(counts.totals) else 0.0
+
+    @staticmethod
+    def _gradient(
+        counts: _Counts, marginals: Marginals, labels: Codes, weights: Weights
+    ) -> Marginals:
+        rates = counts.weight / (max(len(counts.totals), 1) * counts.totals)
         slopes, by_right = np.zeros_like(marginals), np.zeros(marginals.shape[1])
         slopes[:, counts.codes] = np.multiply.outer(-weights, rates * counts.scores)
         by_right[counts.codes] = 2 * rates
         slopes[np.arange(len(labels)), labels] += weights * by_right[labels]
         return slopes
 
-    def _count(self, marginals: Marginals, labels: Codes, weights: Weights) -> _Counts:
+    def _count(
+        self, marginals: Marginals, labels: Codes, weights: Weights, everywhere: _Positions
+    ) -> _Counts:
         assert self.labels is None or self.codes is not None, "the labels are not known yet"
-        n_labels, known = marginals.shape[1], labels.clip(min=0)
+        n_labels, known, grid = marginals.shape[1], labels.clip(min=0), SumGrid(everywhere.bound)
         own = marginals[np.arange(len(labels)), known]
         codes = np.arange(n_labels) if self.codes is None else np.array(self.codes)
-        counts = [
-            np.bincount(known, weights * own, n_labels)[codes],
-            np.bincount(known, weights, n_labels)[codes],
-            np.einsum("t,tk->k", weights, marginals)[codes],
+        sums = [
+            np.bincount(known, grid.round(weights * own), n_labels),
+            np.bincount(known, grid.round(weights), n_labels),
+            grid.round(weights[:, None] * marginals).sum(axis=0),
         ]
+        sums = list(grid.share(np.stack(sums), everywhere.comm))
+        weight = float(sums[1].sum())
+        counts = [each[codes] for each in sums]
         if self.average == "micro":
             counts = [each.sum(keepdims=True) for each in counts]
         right, observed, predicted = counts
         occurs = observed > 0
         chosen = codes[np.broadcast_to(occurs, codes.shape)]
-        return _Counts(chosen, right[occurs], (observed + predicted)[occurs])
+        return _Counts(chosen, right[occurs], (observed + predicted)[occurs], weight)
+
+
+class _Positions(NamedTuple):
+    """What all positions count at most, and the workers that have them."""
+
+    bound: float
+    comm: Comm
+
+    @classmethod
+    def alone(cls, weights: Weights) -> _Positions:
+        """Those of one worker."""
+        return cls(float(weights.max(initial=0.0)) * len(weights), ALONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +155,8 @@ class _Counts:
     right: NDArray[np.float64]
     totals: NDArray[np.float64]
     """Of labels that are observed and of labels that are predicted; more than 0."""
+    weight: float
+    """Of all positions."""
 
     @property
     def scores(self) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.objectives.targets import Targets
 
 __all__ = [
@@ -85,7 +86,11 @@ class Pointwise:
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """Sum of the logarithms."""
-        return float(np.sum(weights * np.log(self._probabilities(marginals, labels))))
+        return float(np.sum(self.terms(marginals, labels, weights)))
+
+    def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """The logarithm at each position."""
+        return weights * np.log(self._probabilities(marginals, labels))
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
         """1 / p(y_t) at the label y_t."""
@@ -104,7 +109,11 @@ class ExpectedAccuracy:
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """Sum of the probabilities."""
-        return float(np.sum(weights * _of_labels(marginals, labels)))
+        return float(np.sum(self.terms(marginals, labels, weights)))
+
+    def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """The probability at each position."""
+        return weights * _of_labels(marginals, labels)
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
         """1 at the label y_t."""
@@ -124,7 +133,13 @@ class Accuracy:
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """How many labels are right, smoothed."""
-        return _core.sum_accuracy(marginals, labels, weights, self.sharpness)
+        return float(np.sum(self.terms(marginals, labels, weights)))
+
+    def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """How far each of them is."""
+        terms = np.empty(len(labels))
+        _core.fill_accuracy_terms(marginals, labels, weights, self.sharpness, terms)
+        return terms
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
         """Q'(margin) at the label y_t, and as much less at its rival; equal rivals share it."""
@@ -139,14 +154,45 @@ def _of_labels(marginals: Marginals, labels: Labels) -> Marginals:
     return found
 
 
-def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -> float:
+@runtime_checkable
+class SumOverPositions(Objective, Protocol):
+    """An objective whose value is a sum over positions.
+
+    Such a sum does not depend on the order of the sequences, and can be taken by several workers.
+    """
+
+    def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """What each position adds to the value, (N,)."""
+        ...
+
+
+@runtime_checkable
+class OfAllPositions(Objective, Protocol):
+    """An objective that adds up counts of all workers by itself."""
+
+    def value_of(self, marginals: Marginals, targets: Targets) -> float:
+        """How good the marginals of all workers are."""
+        ...
+
+    def gradient_of(self, marginals: Marginals, targets: Targets) -> Marginals:
+        """How that changes with each marginal of this worker, (N, K)."""
+        ...
+
+
+def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -> ExactTotal:
     """Minus the objective's value."""
+    if isinstance(objective, SumOverPositions):
+        terms = objective.terms(_locked(marginals), targets.codes, targets.known_weights)
+        return targets.sum(-np.asarray(terms, np.float64))
+    if isinstance(objective, OfAllPositions):
+        value = objective.value_of(_locked(marginals), targets)
+        return ExactTotal.of(np.array([-value]), targets.bound)
     value = objective.value(_locked(marginals), targets.codes, targets.known_weights)
     if not _is_numeric(value) or np.ndim(value) != 0 or not np.isfinite(value):
         raise ValueError(
             f"{type(objective).__name__}.value returned {value!r}; expected a finite number"
         )
-    return -float(value)
+    return ExactTotal(-float(value), 0.0)
 
 
 def find_direction(objective: Objective, marginals: Marginals, targets: Targets) -> Marginals:
@@ -155,6 +201,8 @@ def find_direction(objective: Objective, marginals: Marginals, targets: Targets)
     The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the value changes
     with the scores.
     """
+    if isinstance(objective, OfAllPositions):
+        return objective.gradient_of(_locked(marginals), targets)
     returned = objective.gradient(_locked(marginals), targets.codes, targets.known_weights)
     name = f"{type(objective).__name__}.gradient"
     if not _is_numeric(returned):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.decoding import Decode
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import (
     EdgeCounts,
@@ -70,8 +71,8 @@ class Likelihood(TrainingObjective):
         log_likelihoods = posteriors.log_likelihoods
         if targets.position_weights is None and targets.sequence_weights is not None:
             log_likelihoods = log_likelihoods * targets.sequence_weights
-        loss = -float(log_likelihoods.sum())
-        return Expectations(loss, posteriors, given, scores, targets, n_threads)
+        total = targets.sum(-log_likelihoods)
+        return Expectations(total, posteriors, given, scores, targets, n_threads)
 
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
@@ -86,7 +87,7 @@ class Likelihood(TrainingObjective):
 class Expectations(Measured):
     """What is expected of the labels with and without knowing them."""
 
-    loss: float
+    total: ExactTotal
     """Negative log-likelihood of the known labels, weights included."""
     posteriors: Posteriors
     """Of all labellings. With position weights their marginals and arc sums are weighted counts."""
@@ -132,7 +133,7 @@ class Expectations(Measured):
         if self.given is not None:
             assert self.given.arc_sums is not None
             slopes -= self.given.arc_sums
-        return slopes
+        return self.targets.count(slopes)
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """Expected minus observed counts, in place of the marginals, or in ``out``."""
@@ -160,10 +161,10 @@ class Expectations(Measured):
             taken = np.where(full >= 0, targets.edge_codes(edges), np.int32(-1))
             by_edge = edges.reshape(len(edges), -1)
             _core.subtract_observed(by_edge, taken, targets.weights, self.n_threads)
-        return Slopes(nodes, self.arc_slopes(), edges)
+        return Slopes(nodes, self.arc_slopes(), edges, targets.bound)
 
 
-def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> float:
+def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
     """Of all sequences, weights included; by forward passes alone unless positions have weights."""
     if targets.position_weights is not None:
         found = _posteriors(scores, targets, n_threads, None).log_likelihoods
@@ -172,7 +173,7 @@ def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) ->
         found = log_likelihoods(scores, targets, n_threads=n_threads)
         if targets.sequence_weights is not None:
             found *= targets.sequence_weights
-    return -float(found.sum())
+    return ExactTotal.of(-found, targets.bound)
 
 
 def log_likelihoods(scores: Scores, targets: Targets, *, n_threads: int) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.labels import Labels
 from hedgerow.objectives.label_costs import LabelCosts
 from hedgerow.objectives.targets import Targets
@@ -84,7 +85,7 @@ class MaxMargin(TrainingObjective):
             hinges *= targets.sequence_weights
         # A sequence without a loss, be it by its weight, has no slopes.
         worst = replace(worst, codes=np.where(hinges[sequences] > 0, worst.codes, given.codes))
-        return Margin(float(hinges.sum()), scores, given, worst, n_threads)
+        return Margin(targets.sum(hinges), scores, given, worst, n_threads)
 
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
@@ -92,20 +93,25 @@ class MaxMargin(TrainingObjective):
         """The hinge loss, and labels without a margin."""
         return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
 
-    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> float:
-        return self.measure(scores, targets, n_threads=n_threads).loss
+    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
+        return self.measure(scores, targets, n_threads=n_threads).total
 
 
 @dataclass(frozen=True, eq=False)
 class Margin(Measured):
     """The labellings that are given, and those that are worst by score and cost."""
 
-    loss: float
+    total: ExactTotal
     """Sum of the hinges, weights included."""
     scores: Scores
     given: Targets
     worst: Targets
     n_threads: int
+
+    @property
+    def targets(self) -> Targets:  # type: ignore[override]
+        """The labellings that are given."""
+        return self.given
 
     @property
     def posteriors(self) -> Posteriors:  # type: ignore[override]
@@ -119,8 +125,7 @@ class Margin(Measured):
 
     def arc_slopes(self) -> NDArray[np.float64]:
         """Counts of the worst labelling minus the given ones."""
-        slopes: NDArray[np.float64] = self.worst.arc_counts - self.given.arc_counts
-        return slopes
+        return self.targets.count(self.worst.arc_counts - self.given.arc_counts)
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """Counts of the worst labelling minus the given ones."""
@@ -132,7 +137,7 @@ class Margin(Measured):
             if edges is not None:
                 by_edge = edges.reshape(len(edges), -1)
                 _add_counts(by_edge, labelled.edge_codes(edges), labelled.weights, sign)
-        return Slopes(nodes, self.arc_slopes(), edges)
+        return Slopes(nodes, self.arc_slopes(), edges, self.given.bound)
 
 
 def _cost_factors(targets: Targets) -> NDArray[np.float64]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, decode_marginals
+from hedgerow.exact_sums import ExactTotal, SumGrid, exact_sum
 from hedgerow.labels import Labels
 from hedgerow.objectives.f_measure import F1
 from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
@@ -48,8 +49,8 @@ class OfMarginals(TrainingObjective):
         """The loss, and the marginals that it depends on."""
         weights = targets.mean_weights
         posteriors = forward_backward(scores, weights=weights, out=out, n_threads=n_threads)
-        loss = measure_loss(self.objective, posteriors.marginals, targets)
-        return Marginals(loss, posteriors, self.objective, scores, targets, n_threads)
+        total = measure_loss(self.objective, posteriors.marginals, targets)
+        return Marginals(total, posteriors, self.objective, scores, targets, n_threads)
 
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
@@ -74,7 +75,7 @@ class OfMarginals(TrainingObjective):
                     n_threads=n_threads,
                 )
             )
-        return loss, np.concatenate(codes)
+        return loss.value, np.concatenate(codes)
 
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
@@ -88,16 +89,25 @@ class OfMarginals(TrainingObjective):
             forward_backward(scores, pairs=None, out=marginals[place], n_threads=n_threads)
         loss = measure_loss(self.objective, marginals, targets)
         direction = find_direction(self.objective, marginals, targets)
+        bound = _bound_slopes(targets, marginals, direction)
+        if targets.comm.rank > 0:
+            loss = ExactTotal(0.0, 0.0)  # it is that of all workers, and counted by the first
         for part, place in zip(parts, places, strict=True):
             if len(parts) > 1:  # those of a lone part are still there
                 scores = part.scores()
             yield (
                 part,
                 MarginalsOfPart(
-                    loss, scores, marginals[place], direction[place], part.targets, n_threads
+                    loss,
+                    scores,
+                    marginals[place],
+                    direction[place],
+                    bound,
+                    part.targets,
+                    n_threads,
                 ),
             )
-            loss = 0.0  # it has been counted
+            loss = ExactTotal(0.0, 0.0)  # it has been counted
 
     @property
     def warm_fifths(self) -> int:
@@ -129,7 +139,7 @@ class OfMarginals(TrainingObjective):
 class Marginals(Measured):
     """Marginals, and what a function of them is worth."""
 
-    loss: float
+    total: ExactTotal
     posteriors: Posteriors
     objective: Objective
     scores: Scores
@@ -152,7 +162,9 @@ class Marginals(Measured):
         """The derivative of the marginals along the gradient by the marginals."""
         marginals = self.posteriors.marginals
         direction = find_direction(self.objective, marginals, self.targets)
-        return _find_slopes(self.scores, marginals, direction, out, self.n_threads)
+        bound = _bound_slopes(self.targets, marginals, direction)
+        found = _find_slopes(self.scores, bound, marginals, direction, out, self.n_threads)
+        return replace(found, arcs=SumGrid(bound).share(found.arcs, self.targets.comm))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,16 +173,19 @@ class MarginalsOfPart(Measured):
 
     Attributes
     ----------
-    loss : float
-        That of all parts, with the first of them; 0 with the others.
+    total : ExactTotal
+        The loss of all parts, with the first of them; 0 with the others.
     marginals, direction : (N, K)
         Of these sequences.
+    bound : float
+        Of the slopes of all sequences.
     """
 
-    loss: float
+    total: ExactTotal
     scores: Scores
     marginals: NDArray[np.float64]
     direction: NDArray[np.float64]
+    bound: float
     targets: Targets
     n_threads: int
 
@@ -194,7 +209,9 @@ class MarginalsOfPart(Measured):
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """The derivative of the marginals along the gradient by the marginals."""
-        return _find_slopes(self.scores, self.marginals, self.direction, out, self.n_threads)
+        return _find_slopes(
+            self.scores, self.bound, self.marginals, self.direction, out, self.n_threads
+        )
 
 
 def _find_pairs(scores: Scores, n_threads: int) -> NDArray[np.float64]:
@@ -206,6 +223,7 @@ def _find_pairs(scores: Scores, n_threads: int) -> NDArray[np.float64]:
 
 def _find_slopes(
     scores: Scores,
+    bound: float,
     marginals: NDArray[np.float64],
     direction: NDArray[np.float64],
     out: NDArray[np.float64] | None,
@@ -213,7 +231,7 @@ def _find_slopes(
 ) -> Slopes:
     """Minus the derivative of the marginals along a direction: the loss is minus the value."""
     tangents = tangent(
-        scores,
+        replace(scores, bound=bound),
         marginals,
         direction,
         pairs="sum" if scores.edges is None else "each",
@@ -224,4 +242,20 @@ def _find_slopes(
     for slopes in (tangents.marginals, tangents.arc_sums, tangents.pairs):
         if slopes is not None:
             np.negative(slopes, out=slopes)
-    return Slopes(tangents.marginals, tangents.arc_sums, tangents.pairs)
+    return Slopes(tangents.marginals, tangents.arc_sums, tangents.pairs, bound)
+
+
+def _bound_slopes(
+    targets: Targets, marginals: NDArray[np.float64], direction: NDArray[np.float64]
+) -> float:
+    """What derivatives of expected counts come to at most, see `Scores.bound`.
+
+    The derivative of a probability is the covariance of the event and V, the sum of the direction
+    along a labelling: at most half the mean deviation of V, which is no more than the sum of those
+    of all positions of the sequence. Twice as much, since what comes from before and from behind a
+    position is added apart.
+    """
+    means = np.einsum("tk,tk->t", marginals, direction)
+    deviations = np.einsum("tk,tk->t", marginals, np.abs(direction - means[:, None]))
+    lengths = np.diff(targets.offsets)
+    return exact_sum(np.repeat(lengths, lengths) * deviations, targets.comm)

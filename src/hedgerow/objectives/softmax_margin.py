@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.labels import Labels
 from hedgerow.objectives.label_costs import LabelCosts
 from hedgerow.objectives.likelihood import Likelihood, negative_log_likelihood
@@ -80,7 +81,7 @@ class SoftmaxMargin(TrainingObjective):
         """The loss with costs, and labels without."""
         return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
 
-    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> float:
+    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
         return negative_log_likelihood(self._add_costs(scores, targets), targets, n_threads)
 
     def _add_costs(self, scores: Scores, targets: Targets) -> Scores:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import ExactTotal, SumGrid, count_all, exact_sum
 from hedgerow.graph import find_roots
 from hedgerow.labels import pin_known
 from hedgerow.lazy import LazyAttributes, lazy
@@ -35,6 +37,10 @@ class Targets(LazyAttributes):
         sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
     parents : (N,) int32 or None
         Where in its sequence the parent of each position is, see `Scores`.
+    comm : Comm
+        The workers whose targets, all together, these are a part of.
+    bound_of_all : float or None
+        Of a part, the `bound` of all.
     """
 
     offsets: NDArray[np.int64]
@@ -43,6 +49,8 @@ class Targets(LazyAttributes):
     sequence_weights: NDArray[np.float64] | None = None
     position_weights: NDArray[np.float64] | None = None
     parents: NDArray[np.int32] | None = None
+    comm: Comm = ALONE
+    bound_of_all: float | None = None
 
     @property
     def n_labels(self) -> int:
@@ -51,15 +59,38 @@ class Targets(LazyAttributes):
 
     @lazy
     def n_known(self) -> int:
-        """Number of positions whose label is known."""
-        return int(np.sum(self.codes >= 0))
+        """Number of positions whose label is known, of all workers."""
+        return count_all(int(np.sum(self.codes >= 0)), self.comm)
+
+    @lazy
+    def bound(self) -> float:
+        """What expected counts of all workers come to at most, see `Scores.bound`."""
+        if self.bound_of_all is not None:
+            return self.bound_of_all
+        if self.position_weights is not None:
+            return exact_sum(_bound_weighted_counts(self), self.comm)
+        if self.sequence_weights is not None:
+            return exact_sum(np.diff(self.offsets) * self.sequence_weights, self.comm)
+        return float(count_all(len(self.codes), self.comm))
+
+    def sum(self, losses: NDArray[np.float64]) -> ExactTotal:
+        """Sum of losses of sequences or positions, of all workers."""
+        return ExactTotal.of(losses, self.bound).share(self.bound, self.comm)
+
+    def count(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What expected counts, sums of multiples of the unit of the bound, are in all workers."""
+        return SumGrid(self.bound).share(counts, self.comm)
+
+    def round(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected counts of positions, as such multiples."""
+        return SumGrid(self.bound).round(counts)
 
     @lazy
     def total_weight(self) -> float:
         """How much all positions whose label is known count together."""
         if self.weights is None:
             return float(self.n_known)
-        return float(self.weights[self.codes >= 0].sum())
+        return float(self.count(np.array(self.round(self.known_weights).sum())))
 
     @lazy
     def mean_weights(self) -> NDArray[np.float64] | None:
@@ -67,8 +98,8 @@ class Targets(LazyAttributes):
         if self.position_weights is None:
             return self.sequence_weights
         lengths = np.diff(self.offsets)
-        sums = np.add.reduceat(np.append(self.position_weights, 0.0), self.offsets[:-1])
-        means: NDArray[np.float64] = np.where(lengths > 0, sums, 0.0) / lengths.clip(min=1)
+        sums = _sum_each(self.position_weights, self.offsets)
+        means: NDArray[np.float64] = sums / lengths.clip(min=1)
         return means
 
     def part(self, sequences: slice) -> Targets:
@@ -83,6 +114,7 @@ class Targets(LazyAttributes):
             None if by_sequence is None else by_sequence[sequences],
             None if by_position is None else by_position[positions],
             None if self.parents is None else self.parents[positions],
+            bound_of_all=self.bound,
         )
 
     def along(self, parts: Iterable[Scores]) -> Iterator[tuple[Scores, Targets]]:
@@ -137,12 +169,13 @@ class Targets(LazyAttributes):
 
     @lazy
     def arc_counts(self) -> NDArray[np.float64]:
-        """How much each arc counts in all, but for partially labelled sequences."""
+        """How much each arc counts here, but for partially labelled sequences."""
         shape = self.trellis.arc_shape
         taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
         if self.partial is not None:
             taken[self.partial.positions] = -1
-        counts = np.bincount(taken + 1, self.weights, 1 + int(np.prod(shape)))[1:]
+        weights = None if self.weights is None else self.round(self.weights)
+        counts = np.bincount(taken + 1, weights, 1 + int(np.prod(shape)))[1:]
         return counts.astype(np.float64).reshape(shape)
 
     @lazy
@@ -175,3 +208,28 @@ class Partial:
         pin_known(nodes, self.codes)
         edges = None if scores.edges is None else scores.edges[self.positions]
         return replace(scores, nodes=nodes, offsets=self.offsets, edges=edges, parents=self.parents)
+
+
+def _bound_weighted_counts(targets: Targets) -> NDArray[np.float64]:
+    """What expected counts of each sequence come to at most if its positions have weights, (S,).
+
+    With p_u the probability of a label at position t given those up to u, which are known, its
+    weighted count is the sum over u <= t of w_u (p_(u-1) - p_u), plus w_t if it is the observed
+    label. Summation by parts bounds the first by w_1 and what weights rise by until t.
+    """
+    weights, offsets = targets.position_weights, targets.offsets
+    assert weights is not None
+    lengths, filled = np.diff(offsets), offsets[:-1][np.diff(offsets) > 0]
+    if targets.parents is not None:  # in an order of their own
+        return (lengths + 1) * _sum_each(weights, offsets)
+    rises = np.diff(weights, prepend=0.0).clip(min=0)
+    rises[filled] = weights[filled]
+    to_end = np.repeat(offsets[1:], lengths) - np.arange(len(weights))  # positions from each on
+    return _sum_each(rises * to_end + weights, offsets)
+
+
+def _sum_each(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum of the values of each sequence, (S,)."""
+    sums = np.add.reduceat(np.append(values, 0.0), offsets[:-1])
+    found: NDArray[np.float64] = np.where(np.diff(offsets) > 0, sums, 0.0)
+    return found

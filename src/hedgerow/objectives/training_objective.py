@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, decode_scores
+from hedgerow.exact_sums import ExactTotal
 from hedgerow.labels import Labels
 from hedgerow.objectives.targets import Targets
 from hedgerow.trellis import Posteriors, Scores
@@ -39,6 +40,8 @@ class Slopes:
     """In the shape of the arcs of the trellis."""
     edges: NDArray[np.float64] | None
     """In the shape of the edges, (N, K, K) or (N, A), if the scores have any."""
+    bound: float
+    """What slopes of all workers come to at most; those of arcs are multiples of its unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +62,19 @@ class Measured(ABC):
     Slopes are computed when asked for: where a step turns out to be too long they are not needed.
     """
 
-    loss: float
-    """Of all positions, weights included."""
+    total: ExactTotal
+    """Loss of all positions, weights included."""
+    targets: Targets
+    """What it was measured by."""
     scores: Scores
     """What was measured: the scores of the model, or those with costs added."""
     posteriors: Posteriors
     """What these scores expect of the labels."""
+
+    @property
+    def loss(self) -> float:
+        """Of all positions, weights included."""
+        return self.total.value
 
     @abstractmethod
     def probabilities(self) -> NDArray[np.float64]:
@@ -72,10 +82,10 @@ class Measured(ABC):
 
     @property
     def arc_sums(self) -> NDArray[np.float64]:
-        """Expected number of times each arc is taken."""
+        """Expected number of times each arc is taken, by all workers."""
         sums = self.posteriors.arc_sums
         assert sums is not None
-        return sums
+        return self.targets.count(sums)
 
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of what the edges are scores of, in their shape; not after `slopes`."""
@@ -176,9 +186,10 @@ class TrainingObjective(ABC):
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
     ) -> Iterator[tuple[Part, Measured]]:
-        """What is measured of a training set, part by part; the losses add up.
+        """What is measured of a training set, part by part; totals and slopes of arcs add up.
 
-        ``targets`` are those of all parts. All of it is to be used before the next part.
+        ``targets`` are those of all parts of this worker. All of it is to be used before the next
+        part.
         """
         for part in parts:
             out = part.empty_slopes()
@@ -193,7 +204,7 @@ class TrainingObjective(ABC):
 
 
 def evaluate_parts(
-    loss: Callable[[Scores, Targets, int], float],
+    loss: Callable[[Scores, Targets, int], ExactTotal],
     parts: Iterator[Scores],
     targets: Targets,
     *,
@@ -204,8 +215,8 @@ def evaluate_parts(
 
     ``loss`` is called with some sequences and ``n_threads``.
     """
-    total, codes = 0.0, [np.empty(0, np.int32)]
+    total, codes = ExactTotal(0.0, 0.0), [np.empty(0, np.int32)]
     for scores, part in targets.along(parts):
-        total += loss(scores, part, n_threads)
+        total = total.plus(loss(scores, part, n_threads))
         codes.append(decode_scores(scores, decode, n_threads=n_threads))
-    return total, np.concatenate(codes)
+    return total.share(targets.bound, targets.comm).value, np.concatenate(codes)

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from hedgerow import _core
 from hedgerow.base_sequences import check_same_positions, data_of_base, of_base
 from hedgerow.encode import GivenParents
+from hedgerow.identity import draw_uniforms
 from hedgerow.labels import Labels, read_labels
 from hedgerow.model import Model
 from hedgerow.potentials import BaseModel
@@ -237,9 +238,10 @@ def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bo
             f"{n_counted}, too few to train a base on some and score others; divide long "
             "sequences, or set base_folds=0"
         )
-    random = np.random.default_rng([seed, FOLDS])
+    uniforms = draw_uniforms(labelled.identify(), FOLDS + seed)
     folds = np.empty(len(counts), np.int64)
     for numbers in (np.flatnonzero(counts), np.flatnonzero(~counts)):
-        folds[random.permutation(numbers)] = np.arange(len(numbers)) % min(n_folds, n_counted)
+        order = numbers[np.argsort(uniforms[numbers], kind="stable")]
+        folds[order] = np.arange(len(numbers)) % min(n_folds, n_counted)
     for fold in range(min(n_folds, n_counted)):
         yield folds == fold

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.base_scores import read_base_scores
+from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
+from hedgerow.identity import identify_sequences
 from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
@@ -53,6 +55,8 @@ class Labelled:
         What else gives scores, and is not learnt.
     base : Labelled or None
         The same sequences with what a base model, which is not trained yet, learns from.
+    comm : Comm
+        The workers whose sequences, all together, these are a part of.
     queries : RelationalFeatures or None
         What found the attributes, if X holds facts.
     """
@@ -67,13 +71,19 @@ class Labelled:
     seen_groups: SeenGroups
     given: tuple[Potential, ...] = ()
     base: Labelled | None = None
+    comm: Comm = ALONE
     queries: RelationalFeatures | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
         offsets, parents = self.sequences.offsets, self.sequences.parents
         by_sequence, by_position = self.sequence_weights, self.position_weights
-        return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents)
+        return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents, self.comm)
+
+    def identify(self) -> NDArray[np.uint64]:
+        """A number for each sequence, (S,), that does not depend on their order."""
+        weights = self.sequence_weights, self.position_weights
+        return identify_sequences(self.sequences, self.codes, *weights, comm=self.comm)
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""
@@ -149,6 +159,7 @@ def read_labelled(
     *,
     objective: TrainingObjective,
     labels: Labels | None = None,
+    comm: Comm = ALONE,
 ) -> Labelled:
     """Read all that comes with X; raises ValueError or TypeError for what is wrong with it.
 
@@ -164,6 +175,8 @@ def read_labelled(
         What the model is trained for.
     labels
         The classes, if they are known already and y must have no others.
+    comm
+        The workers that train together.
     """
     warn_of_suspects(sequences, type(crf).__name__)
     column = read_labels(y, sequences, missing_label=crf.missing_label)
@@ -171,6 +184,9 @@ def read_labelled(
         column.require_all(sequences, objective.needs_all_labels)
     if labels is None:
         labels, codes = Labels.learn(column)
+        if comm.size > 1:
+            labels = labels.union(comm.gather(labels))
+            codes = labels.encode(column, sequences)
     else:
         column.require_any()
         codes = labels.encode(column, sequences)
@@ -184,7 +200,7 @@ def read_labelled(
     weight = read_sample_weight(sample_weight, sequences)
     if weight.by_position is not None:
         column.require_all(sequences, "sample_weight weighs every row on its own")
-    position_weights = _read_class_weight(crf, labels, column, codes, sequences)
+    position_weights = _read_class_weight(crf, labels, column, codes, sequences, comm)
     if position_weights is None:
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
@@ -200,6 +216,7 @@ def read_labelled(
         position_weights,
         SeenGroups.of(sequences),
         (*(() if scores is None else (GivenScores(),)), *crf.given_potentials()),
+        comm=comm,
     )
 
 
@@ -225,9 +242,11 @@ def _read_class_weight(
     column: LabelColumn,
     codes: NDArray[np.int32],
     sequences: Sequences,
+    comm: Comm,
 ) -> NDArray[np.float64] | None:
     """Weight of each position by its label, (N,), or None if all count the same."""
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight weighs the label of every position")
-    return class_weights(plain_value("class_weight", crf.class_weight), labels, codes)[codes]
+    counts = comm.sum(np.bincount(codes, minlength=len(labels.classes)))
+    return class_weights(plain_value("class_weight", crf.class_weight), labels, counts)[codes]

@@ -70,6 +70,7 @@ def pattern_penalties(
             patterns.longest,
             parents=targets.parents,
             n_labels=targets.n_labels,
+            comm=targets.comm,
         )
         by_length: NDArray[np.float64] = STRENGTH * np.array([0.0, *shares]) ** 2
         return by_length[patterns.lengths - 1]

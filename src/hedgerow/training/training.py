@@ -37,6 +37,8 @@ from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.training.labelled import Labelled, read_labelled
+from hedgerow.training.shared_columns import share_columns
+from hedgerow.training.shared_training import check_agreement, check_shareable
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
@@ -100,8 +102,13 @@ class Training(Generic[Form, AnyUpdate]):
 
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
-        if self.comm.size > 1:
-            raise NotImplementedError(f"comm has {self.comm.size} workers; expected 1")
+        check_shareable(
+            self.crf,
+            self.trainer.objective,
+            X=raw.X,
+            eval_set=self.eval_set,
+            comm=self.comm,
+        )
         with _core.ThreadPool():
             return self.fit(self.read(raw))
 
@@ -125,7 +132,7 @@ class Training(Generic[Form, AnyUpdate]):
             del eval_sets
             state, update = self._begin(record, prepared)
             with Progress(trainer.n_steps, crf.verbose, update.n_done - trainer.n_before) as bar:
-                train(update, state, prepared, self.stopping, bar, record)
+                train(update, state, prepared, self.stopping, bar, record, self.comm)
         if decode == "auto":
             decode = self._decoder_by(prepared[-1], update)
         model = Model(
@@ -161,6 +168,7 @@ class Training(Generic[Form, AnyUpdate]):
             index = _core.StringIndex()
             sequences, queries = self._encode(raw, index)
             self._check_values(sequences)
+            sequences, index = share_columns(sequences, index, self.comm)
         else:
             index, labels, queries = extended.index, extended.labels, extended.queries
             sequences = self._encode_alike(raw, extended)
@@ -179,6 +187,7 @@ class Training(Generic[Form, AnyUpdate]):
             raw.base_scores,
             objective=self.trainer.objective,
             labels=labels,
+            comm=self.comm,
         )
         labelled = replace(labelled, queries=queries)
         return labelled if self.base is None else self.base.read(raw, labelled)
@@ -270,10 +279,12 @@ class Training(Generic[Form, AnyUpdate]):
         """Digests of what gives scores beside what is learnt, for a checkpoint."""
         if self.checkpoint is None:
             return {}
-        scores = sequences.base_scores
+        scores, digest = sequences.base_scores, None
+        if scores is not None:
+            digest = fingerprint_sequences(sequences.offsets, [scores], None, self.comm)
         weights = None if base is None else base.to_state().tensors
         return {
-            "base_scores": None if scores is None else fingerprint(scores),
+            "base_scores": digest,
             "base": None if weights is None else fingerprint(weights, sequences.base),
         }
 
@@ -367,11 +378,13 @@ def train(
     stopping: Stopping,
     progress: Progress,
     record: Record | None,
+    comm: Comm = ALONE,
 ) -> None:
     """Advance until there is no step left, or someone says that it is enough.
 
     With patience the best step by the last eval set is kept, else the last. The training state is
-    written to `record` from time to time.
+    written to `record` from time to time. Of several workers the first calls the callbacks, and all
+    are compared after each step.
     """
 
     def evaluate() -> dict[str, float]:
@@ -395,7 +408,9 @@ def train(
             state.note(figures)
             progress.update(figures)
             is_enough = _is_enough(state, update, stopping.patience)
-            state.ended = stopping.call_back(update.n_done, figures) or is_enough
+            stops = comm.rank == 0 and stopping.call_back(update.n_done, figures)
+            state.ended = comm.broadcast(stops) or is_enough
+            check_agreement(update.pack, update.n_done, comm)
         if stopping.patience is None or state.best_step in (None, update.n_done):
             # Also if the step came to nothing: it may have been the first for another objective.
             update.keep()

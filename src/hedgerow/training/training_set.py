@@ -48,6 +48,8 @@ class TrainingSet:
         The decoder of all accuracies that are noted in training.
     given : tuple of Potential
         What else gives scores, and is not learnt.
+    identities : (S,) uint64 or None
+        What draws of the sequences depend on; None if nothing is drawn.
     queries : RelationalFeatures or None
         What found the attributes, if X holds facts.
     """
@@ -62,6 +64,7 @@ class TrainingSet:
     seen_groups: SeenGroups
     decode: Decode
     given: tuple[Potential, ...] = ()
+    identities: NDArray[np.uint64] | None = None
     queries: RelationalFeatures | None = None
 
     @classmethod
@@ -91,6 +94,7 @@ class TrainingSet:
             constraints=labelled.constraints,
             has_edges=has_edges or any(potential.has_edges for potential in given),
             more=None if base is None else base.patterns,
+            comm=labelled.comm,
         )
         trellis = crf.build_trellis(grammar)
         targets = labelled.targets(trellis)
@@ -106,7 +110,7 @@ class TrainingSet:
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
             given,
-            labelled.queries,
+            queries=labelled.queries,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.identity import draw_uniforms, identify_positions
 from hedgerow.training.decoder import lead_of_marginals
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.trainer import Trainer
@@ -48,7 +49,7 @@ def try_decoders(
     if labelled.counts().sum() < LEAST_LABELS:
         return None
     seed = fixed_seed(random_state)
-    sides = divide(cut_pieces(labelled), seed)
+    sides = divide(cut_pieces(labelled), labelled.identify(), seed)
     n_pieces = [len(side.owners) for side in sides]
     if 2 * min(n_pieces) < PIECES:
         return None
@@ -117,17 +118,20 @@ def cut_pieces(labelled: Labelled) -> Pieces:
     return Pieces(owners, begins, ends).take(sums[ends] > sums[begins])
 
 
-def divide(pieces: Pieces, seed: int) -> tuple[Pieces, Pieces]:
+def divide(pieces: Pieces, identities: NDArray[np.uint64], seed: int) -> tuple[Pieces, Pieces]:
     """Those to learn from and those to test on, in random order.
 
     They are of different sequences; of a lone sequence they are its first and its second half.
+    ``identities`` (S,) are those of the sequences.
     """
-    random = np.random.default_rng(seed)
     is_new = np.diff(pieces.owners, prepend=-1) > 0
-    owners = random.permutation(pieces.owners[is_new])
+    owners = pieces.owners[is_new]
+    owners = owners[np.argsort(draw_uniforms(identities[owners], 2 * seed), kind="stable")]
     n_pieces = len(pieces.owners)
     is_learnt = np.isin(pieces.owners, owners[: len(owners) // 2])
     if len(owners) == 1:
         is_learnt = np.arange(n_pieces) < n_pieces // 2
-    order = random.permutation(n_pieces)
+    bounds = np.append(np.flatnonzero(is_new), n_pieces)
+    of_pieces = identify_positions(identities[pieces.owners[is_new]], bounds)
+    order = np.argsort(draw_uniforms(of_pieces, 2 * seed + 1), kind="stable")
     return pieces.take(order[is_learnt[order]]), pieces.take(order[~is_learnt[order]])

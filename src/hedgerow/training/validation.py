@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.data_warning import warn_user
+from hedgerow.identity import draw_uniforms
 from hedgerow.objectives import TrainingObjective
 from hedgerow.sequences import Sequences
 from hedgerow.training.eval_sets import EvalSet
@@ -83,7 +84,8 @@ def _draw(
 ) -> list[int]:
     """Numbers of some of the candidates, such that the others have all of their labels too."""
     n_wanted = min(max(1, round(share * len(candidates))), len(candidates) - 1)
-    order = np.random.default_rng(seed).permutation(candidates).tolist()
+    uniforms = draw_uniforms(labelled.identify()[candidates], seed)
+    order = candidates[np.argsort(uniforms, kind="stable")].tolist()
     offsets, n_labels = labelled.sequences.offsets, len(labelled.labels.classes)
     owners = np.searchsorted(offsets, counted, side="right") - 1
     pairs = np.unique(owners * n_labels + labelled.codes[counted])  # a sequence and a label of it

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import ALONE, Comm
 from hedgerow.encode import check_schema, number_categories
+from hedgerow.identity import identify_positions, identify_sequences
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
@@ -119,6 +121,7 @@ class Columns(LazyAttributes):
         max_bins: int,
         n_threads: int,
         missing: MissingMethod = "learned",
+        comm: Comm = ALONE,
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -134,19 +137,26 @@ class Columns(LazyAttributes):
             How many threads; the cuts do not depend on it.
         missing
             How trees will treat missing values.
+        comm
+            The workers whose columns, all together, are cut.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
         categories = tuple(column.categories for column in sequences.categorical)
         parts: list[ColumnCuts] = []
         if sequences.dense is not None:
-            parts.append(cut_dense(sequences.dense, max_bins, n_threads))
+
+            def identify() -> NDArray[np.uint64]:
+                own = identify_sequences(sequences, comm=comm)
+                return identify_positions(own, sequences.offsets)
+
+            parts.append(cut_dense(sequences.dense, max_bins, n_threads, identify, comm))
         n_dense_text = sum(map(is_dense, categories))
         parts.append(ColumnCuts(np.zeros(n_dense_text, np.int64), np.empty(0)))
         if sequences.sparse is not None:
             n_attributes = sequences.sparse.n_columns if index is None else len(index)
             rows = read_entries(sequences, n_attributes)
-            parts.append(cut_attributes(rows, n_attributes, max_bins, n_threads))
+            parts.append(cut_attributes(rows, n_attributes, max_bins, n_threads, comm))
         n_presence = sum(len(names) for names in categories if not is_dense(names))
         parts.append(ColumnCuts.presence(n_presence))
         counts, cuts = ColumnCuts.join(parts)

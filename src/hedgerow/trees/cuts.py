@@ -7,13 +7,16 @@ bins that hold about equally many positions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import count_all
+from hedgerow.identity import draw_uniforms
 from hedgerow.sequences import SparseRows
 
 # Value bins of a numeric column: bin 0 is for what is missing, and bins are uint8.
@@ -54,13 +57,28 @@ class ColumnCuts(NamedTuple):
         return cls(np.ones(n_attributes, np.int64), np.full(n_attributes, PRESENCE))
 
 
-def cut_dense(dense: NDArray[Any], max_bins: int, n_threads: int) -> ColumnCuts:
-    """Find the cuts of the columns of an array (N, C); NaN is missing."""
+def cut_dense(
+    dense: NDArray[Any],
+    max_bins: int,
+    n_threads: int,
+    identify: Callable[[], NDArray[np.uint64]] | None = None,
+    comm: Comm = ALONE,
+) -> ColumnCuts:
+    """Find the cuts of the columns of an array (N, C); NaN is missing.
+
+    ``identify`` returns what the draws of rows depend on, (N,), where there are so many that some
+    are drawn; None: on their numbers. The rows of all workers count.
+    """
     n_rows, n_columns = dense.shape
-    rows = None
-    if n_rows > MAX_ROWS:
-        drawn = np.random.default_rng(0).choice(n_rows, MAX_ROWS, replace=False, shuffle=False)
-        rows = np.sort(drawn)
+    rows, n_everywhere = None, count_all(n_rows, comm)
+    if n_everywhere > MAX_ROWS:
+        identities = np.arange(n_rows, dtype=np.uint64) if identify is None else identify()
+        uniforms = draw_uniforms(identities, 0)
+        everywhere = np.concatenate(comm.gather(uniforms))
+        rows = np.flatnonzero(uniforms < np.partition(everywhere, MAX_ROWS)[MAX_ROWS])
+    if comm.size > 1:
+        dense = np.concatenate(comm.gather(dense if rows is None else dense[rows]))
+        n_rows, rows = len(dense), None
     if dense.dtype in READ_AS_THEY_ARE:
         return ColumnCuts(*_core.cut_columns(dense, rows, max_bins, n_threads))
     step = max(1, BLOCK // min(n_rows, MAX_ROWS))
@@ -73,7 +91,7 @@ def cut_dense(dense: NDArray[Any], max_bins: int, n_threads: int) -> ColumnCuts:
 
 
 def cut_attributes(
-    rows: SparseRows, n_attributes: int, max_bins: int, n_threads: int
+    rows: SparseRows, n_attributes: int, max_bins: int, n_threads: int, comm: Comm = ALONE
 ) -> ColumnCuts:
     """Find the cuts of sparse attributes, numbered 0 to `n_attributes` - 1.
 
@@ -88,17 +106,21 @@ def cut_attributes(
         Most bins of an attribute.
     n_threads
         How many threads; the cuts do not depend on it.
+    comm
+        The workers whose entries, all together, count.
 
     Notes
     -----
     An attribute whose values are all 0 or 1 has the one cut `PRESENCE`, also if it never occurs.
     """
-    if rows.values is None:
+    if all(comm.gather(rows.values is None)):
         return ColumnCuts.presence(n_attributes)
-    n_rows = len(rows.indptr) - 1
-    counts, cuts = _core.cut_attributes(
-        rows.indices, rows.values, n_rows, n_attributes, max_bins, n_threads
-    )
+    values = np.ones(len(rows.indices)) if rows.values is None else rows.values
+    indices, n_rows = rows.indices, count_all(len(rows.indptr) - 1, comm)
+    if comm.size > 1:
+        parts = comm.gather((indices, values))
+        indices, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    counts, cuts = _core.cut_attributes(indices, values, n_rows, n_attributes, max_bins, n_threads)
     plain = counts == 0
     cuts = np.insert(cuts, np.cumsum(counts)[plain], PRESENCE)
     return ColumnCuts(np.where(plain, 1, counts), cuts)

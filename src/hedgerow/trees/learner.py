@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow._core import GrowthRules
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid
+from hedgerow.identity import identify_positions
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import NegativeWeight, Purpose, Sampling, draw_key, select_positions
 
@@ -41,10 +44,17 @@ class Learner:
         Output of the observed label, -1 where it is not known; needed to sample by label.
     scales : (N,) float64, optional
         How much each position counts; those of 0 take no part. None is 1.
+    identities : (S,) uint64, optional
+        What draws of sequences and examples depend on; None: their numbers.
+    bound
+        What all positions, of all workers, count together at most; 0: as it comes. It makes
+        roundings independent of the order of the positions.
     column_rules : ColumnRules, optional
         What the columns may do in the trees of each output. None is anything.
     n_threads
         Number of threads; the trees do not depend on it.
+    comm
+        The workers that grow the same trees, each from its own positions.
     """
 
     def __init__(
@@ -56,8 +66,11 @@ class Learner:
         offsets: NDArray[np.int64],
         codes: NDArray[np.int32] | None = None,
         scales: NDArray[np.float64] | None = None,
+        identities: NDArray[np.uint64] | None = None,
+        bound: float = 0.0,
         column_rules: _core.ColumnRules | None = None,
         n_threads: int,
+        comm: Comm = ALONE,
     ) -> None:
         self.data = data
         self.rules = rules
@@ -65,14 +78,18 @@ class Learner:
         self.offsets = offsets
         self.codes = codes
         self.scales = scales
+        self.identities = identities
+        self.bound = bound
         self.column_rules = column_rules
         self.n_threads = n_threads
+        self.comm = comm
         self._pool = _core.MemoryPool()
 
     def _select(self, round_number: int) -> NDArray[np.uint8] | None:
         """The positions of a round, (N,)."""
         key = self._key(round_number, Purpose.SEQUENCES)
-        return select_positions(self.offsets, self.sampling.subsample, key)
+        share = self.sampling.subsample
+        return select_positions(self.offsets, share, key, self.identities, self.comm)
 
     def _draws(self, round_number: int) -> dict[str, Any]:
         """Which examples of a round are drawn."""
@@ -82,7 +99,14 @@ class Learner:
             "negative_weight": NEGATIVE_WEIGHTS[self.sampling.negative_weight],
             "codes": self.codes,
             "key": self._key(round_number, Purpose.EXAMPLES),
+            "identities": self._identify_positions(),
         }
+
+    def _identify_positions(self) -> NDArray[np.uint64] | None:
+        """What the draws of examples depend on, (N,), where examples are drawn."""
+        if self.identities is None or not self.sampling.draws_examples:
+            return None
+        return identify_positions(self.identities, self.offsets)
 
     def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
         key = self._key(round_number, Purpose.COLUMNS)
@@ -141,11 +165,35 @@ class TreeLearner(Learner):
             scales=self.scales,
             selected=self._select(round_number),
             **self._draws(round_number),
+            bound=self.bound,
             opposite=self.opposite,
             n_threads=self.n_threads,
             pool=self._pool,
         )
+        if self.comm.size > 1:
+            return self._grow_together(examples, round_number)
         return self._grow(examples, round_number)
+
+    def _grow_together(self, examples: _core.Examples, round_number: int) -> Forest:
+        """The same trees on all workers, from what they count together."""
+        magnitudes = examples.magnitudes(self.n_threads).reshape(-1, 2)
+        for column, factor in enumerate((_core.GRADIENT_FACTOR, _core.CURVATURE_FACTOR)):
+            grid = SumGrid(factor * self.bound)
+            magnitudes[:, column] = grid.share(magnitudes[:, column], self.comm)
+        growth = _core.SharedGrowth(
+            self.data,
+            examples,
+            self.rules,
+            self._key(round_number, Purpose.COLUMNS),
+            magnitudes.ravel(),
+            self.n_threads,
+            self.column_rules,
+            self._pool,
+        )
+        while len(counts := growth.propose(self.n_threads)):
+            growth.accept(self.comm.sum(counts), self.n_threads)
+        forest: Forest = growth.finish()
+        return forest
 
 
 class ContextLearner(Learner):
@@ -218,11 +266,12 @@ class ContextLearner(Learner):
             trim=self.sampling.trim,
             scales=self.scales,
             selected=self._selected,
+            bound=self.bound,
             n_threads=self.n_threads,
         )
 
     def grow(self, round_number: int) -> Forest:
         """The trees of the round that the examples were added for; tree k adds to output k."""
-        if self.sampling.share < 1 or self.sampling.negative_ratio > 0:
+        if self.sampling.draws_examples:
             self._examples.draw(**self._draws(round_number), n_threads=self.n_threads)
         return self._grow(self._examples, round_number)

@@ -9,6 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.identity import draw_uniforms
+
 __all__ = ["NegativeWeight", "Purpose", "Sampling", "draw_key", "select_positions"]
 
 NegativeWeight = Literal["unbiased", "none", "balanced"]
@@ -33,6 +36,11 @@ class Sampling:
     """How much drawn examples of labels not observed count: for all of them in the mean, as any
     other, or together as much as those of the observed label."""
 
+    @property
+    def draws_examples(self) -> bool:
+        """Whether examples are drawn, and not sequences alone."""
+        return self.share < 1 or self.negative_ratio > 0
+
 
 class Purpose(IntEnum):
     """What random numbers are for."""
@@ -53,16 +61,23 @@ def draw_key(seed: int, round_number: int, purpose: Purpose) -> int:
 
 
 def select_positions(
-    offsets: NDArray[np.int64], share: float, key: int
+    offsets: NDArray[np.int64],
+    share: float,
+    key: int,
+    identities: NDArray[np.uint64] | None = None,
+    comm: Comm = ALONE,
 ) -> NDArray[np.uint8] | None:
     """Mark the positions of a random share of whole sequences, (N,); None for all of them.
 
-    At least one sequence is chosen.
+    At least one sequence of all workers is chosen. ``identities`` (S,) are what the draws depend
+    on; None: the numbers of the sequences.
     """
     if share >= 1:
         return None
-    n_sequences = len(offsets) - 1
-    n_chosen = max(1, round(share * n_sequences))
-    chosen = np.zeros(n_sequences, dtype=np.uint8)
-    chosen[np.random.default_rng(key).permutation(n_sequences)[:n_chosen]] = 1
-    return np.repeat(chosen, np.diff(offsets))
+    if identities is None:
+        identities = np.arange(len(offsets) - 1, dtype=np.uint64)
+    uniforms = draw_uniforms(identities, key)
+    everywhere = np.concatenate(comm.gather(uniforms))
+    n_chosen = max(1, round(share * len(everywhere)))
+    chosen = uniforms <= np.partition(everywhere, n_chosen - 1)[n_chosen - 1]
+    return np.repeat(chosen.astype(np.uint8), np.diff(offsets))

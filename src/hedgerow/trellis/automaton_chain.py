@@ -98,6 +98,7 @@ class AutomatonChain(Trellis):
             out.by_pattern,
             weights,
             n_threads,
+            scores.bound,
         )
 
     def fill_weighted_posteriors(
@@ -120,6 +121,7 @@ class AutomatonChain(Trellis):
             out.arc_sums,
             out.pairs,
             n_threads,
+            scores.bound,
         )
 
     def fill_tangents(
@@ -157,6 +159,7 @@ class AutomatonChain(Trellis):
             None,
             out.pairs,
             n_threads,
+            scores.bound,
         )
 
     def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:

@@ -105,6 +105,7 @@ class Chain(Trellis):
             out.gammas,
             weights,
             n_threads,
+            scores.bound,
         )
 
     def fill_weighted_posteriors(
@@ -126,6 +127,7 @@ class Chain(Trellis):
             out.arc_sums,
             out.pairs,
             n_threads,
+            scores.bound,
         )
 
     def fill_tangents(
@@ -150,6 +152,7 @@ class Chain(Trellis):
             out.pairs,
             refused,
             n_threads,
+            scores.bound,
         )
         if not refused.any():
             return

@@ -33,7 +33,9 @@ def measure_mixing(
         bounds = Outputs(mixing=found).gammas
         counts = None if weights is None else read_floats(weights)
         graph = _core.GraphScores(nodes, read_floats(arcs), edges, offsets, scores.parents, None)
-        graph.fill_posteriors(None, None, None, None, None, None, None, bounds, counts, n_threads)
+        graph.fill_posteriors(
+            None, None, None, None, None, None, None, bounds, counts, n_threads, scores.bound
+        )
         return found
     _core.fill_mixing(
         nodes,
@@ -45,6 +47,7 @@ def measure_mixing(
         found.edges,
         found.arc_curvatures,
         n_threads,
+        scores.bound,
     )
     return found
 

@@ -71,6 +71,7 @@ class TreeGraph(Inference):
             out.gammas,
             weights,
             n_threads,
+            scores.bound,
         )
 
     def fill_weighted_posteriors(
@@ -92,6 +93,7 @@ class TreeGraph(Inference):
             out.arc_sums,
             out.pairs,
             n_threads,
+            scores.bound,
         )
 
     def fill_tangents(
@@ -106,7 +108,7 @@ class TreeGraph(Inference):
         """Messages with their slopes."""
         assert out.marginals is not None
         self._graph(scores).fill_tangents(
-            marginals, nodes, arcs, out.marginals, out.arc_sums, out.pairs, n_threads
+            marginals, nodes, arcs, out.marginals, out.arc_sums, out.pairs, n_threads, scores.bound
         )
 
     def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:

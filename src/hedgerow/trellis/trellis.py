@@ -40,6 +40,10 @@ class Scores:
     parents : (N,) int32 or None
         Where in its sequence the parent of each position is, -1 for a root; None for chains. The
         label before a position is then that of its parent, and roots are first positions.
+    bound : float
+        What all numbers that are summed up over positions come to at most, for sums that do not
+        depend on the order of the sequences: the number of positions times the largest weight. 0:
+        sums are rounded as they come.
     """
 
     nodes: NDArray[np.float64]
@@ -48,6 +52,7 @@ class Scores:
     trellis: Trellis
     edges: NDArray[np.float64] | None = None
     parents: NDArray[np.int32] | None = None
+    bound: float = 0.0
 
     @property
     def n_positions(self) -> int:
@@ -131,15 +136,6 @@ class Mixing:
     arc_curvatures: NDArray[np.float64] | None
     """Sum over all positions of gamma p (1 - p), p the probability of each arc, in the shape of the
     arcs; None where it is not known arc by arc."""
-
-    def edge_gamma(self, weights: NDArray[np.float64] | None) -> float:
-        """Mean of `edges` over the positions that a label pair ends at; 2 if there are none.
-
-        ``weights`` (N,) say how much each position counts.
-        """
-        counts = (self.edges > 0) * (1.0 if weights is None else weights)
-        total = float(counts.sum())
-        return float(np.einsum("n,n", self.edges, counts)) / total if total > 0 else 2.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,51 @@
+// Sums that do not depend on the order of what is added: every number is first rounded to a grid,
+// whose multiples a double adds up without rounding.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "simd.hpp"
+
+namespace hedgerow {
+
+class SumGrid {
+ public:
+  // bound: the sizes of all that is added, and not only in this process, come to no more; 0:
+  // numbers stay as they are
+  explicit SumGrid(double bound)
+      : shift_(bound > 0.0 && std::isfinite(bound) ? std::ldexp(1.5, std::ilogb(bound) + 2) : 0.0) {
+  }
+
+  // To the nearest multiple of 2^-51 times the power of two above the bound: adding a much larger
+  // number takes the digits below away.
+  double round(double x) const { return (x + shift_) - shift_; }
+  HEDGEROW_INLINE Lanes round(Lanes x) const {
+    const Lanes shift = broadcast(shift_);
+    return (x + shift) - shift;
+  }
+  // The grid of a bound that is so many times as large; factor: a power of two
+  SumGrid times(double factor) const {
+    SumGrid grid(*this);
+    grid.shift_ *= factor;
+    return grid;
+  }
+
+ private:
+  double shift_;
+};
+
+// A table of such sums; null: they are not wanted.
+struct SumTable {
+  double* sums;
+  SumGrid grid;
+
+  explicit operator bool() const { return sums != nullptr; }
+  void add(int64_t place, double x) const { sums[place] += grid.round(x); }
+};
+
+// Curvatures of label pairs are multiplied by gammas, which grow with the length of a sequence;
+// steps do not depend on their last digits.
+inline SumGrid curvature_grid(double bound) { return SumGrid(bound * 0x1p20); }
+
+}  // namespace hedgerow

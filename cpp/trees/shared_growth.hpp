@@ -1,0 +1,43 @@
+// Trees whose examples several workers have. Each counts its own; what the counts of all workers
+// add up to decides the splits, so that all grow the same trees.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trees/grower.hpp"
+
+namespace hedgerow {
+
+class SharedGrowth {
+ public:
+  // The data and the column rules outlive this. magnitudes: (K,) of the examples of all workers
+  SharedGrowth(const TreeData& data, const Examples& examples, const GrowthRules& rules,
+               const ColumnRules* column_rules, uint64_t key,
+               std::span<const Magnitudes> magnitudes, const std::shared_ptr<MemoryPool>& pool,
+               int n_threads, Stop& stop);
+  SharedGrowth(const SharedGrowth&) = delete;
+
+  // What this worker has counted in all nodes whose splits are wanted next, of all trees; empty if
+  // they are complete.
+  std::vector<Sum> propose(int n_threads, Stop& stop);
+  // Takes what the workers have counted together, as propose() returned it, and finds the splits.
+  void accept(std::span<const Sum> sums, int n_threads, Stop& stop);
+  // The trees, once they are complete.
+  std::vector<GrownTree> take();
+
+ private:
+  template <class Task>
+  void for_each_tree(int n_threads, Stop& stop, const Task& task);
+
+  const TreeData& data_;
+  GrowthRules rules_;
+  const ColumnRules* column_rules_;
+  std::shared_ptr<MemoryPool> pool_;
+  bool is_opposite_;
+  std::vector<SharedTree> trees_;  // of the outputs, but for the first if that is the opposite
+};
+
+}  // namespace hedgerow

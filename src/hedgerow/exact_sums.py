@@ -1,0 +1,142 @@
+"""Exact sums: the same to the last bit in any order, and however sequences are divided.
+
+Numbers are rounded to multiples of a power of two that is fixed in advance, from a bound on what
+they come to in all. A double adds up such multiples without rounding, and so do integers where
+several workers have a part of the sum each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.comm import Comm
+
+__all__ = ["ExactTotal", "SumGrid", "count_all", "curvature_grid", "exact_sum", "largest_of_all"]
+
+Vector = NDArray[np.float64]
+
+# A loss of a position is expected to be below this; beyond, sums are rounded as they come.
+LARGEST_LOSS = 2.0**30
+# 2^(SMALLEST - 1) is the smallest number above 0.
+SMALLEST = -1073
+# Losses that are added up, of sequences or of positions.
+MOST_TERMS = 2.0**31
+
+
+@dataclass(frozen=True)
+class SumGrid:
+    """Multiples of a unit, a power of two.
+
+    Attributes
+    ----------
+    bound : float
+        The sizes of all numbers that are added come to no more; 0: numbers stay as they are. The
+        unit is that of ``SumGrid`` in the compiled module.
+    """
+
+    bound: float
+
+    @property
+    def unit(self) -> float:
+        """2^-51 times the power of two above the bound, but not less than the smallest double."""
+        return float(np.ldexp(0.5, max(np.frexp(self.bound)[1] - 50, SMALLEST)))
+
+    def round(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Nearest multiples of the unit."""
+        if not self.bound > 0:
+            return values
+        rounded = np.array(values)
+        self.round_in_place(rounded)
+        return rounded
+
+    def round_in_place(self, values: NDArray[np.float64]) -> None:
+        """The same, in the place of the values."""
+        if self.bound > 0:
+            shift = 1.5 * 2.0**52 * self.unit
+            np.add(values, shift, out=values)
+            np.subtract(values, shift, out=values)
+
+    def share(self, sums: Vector, comm: Comm) -> Vector:
+        """The total of all workers, each of which has sums of such multiples."""
+        if comm.size == 1 or not self.bound > 0:
+            return sums
+        units = comm.sum(np.rint(np.asarray(sums) / self.unit).astype(np.int64))
+        total: Vector = units * np.float64(self.unit)
+        return total
+
+
+def curvature_grid(bound: float) -> SumGrid:
+    """The grid of curvatures, which are multiplied by gammas; as in the compiled module."""
+    return SumGrid(bound * 2.0**20)
+
+
+class ExactTotal(NamedTuple):
+    """A sum in three parts, each a sum of multiples of a unit of its own; it is their sum."""
+
+    high: float
+    middle: float
+    low: float = 0.0
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], bound: float) -> ExactTotal:
+        """Of losses, (n,), of positions that count ``bound`` in all workers together."""
+        grids = _grids(bound)
+        if grids is None:
+            return cls(float(values.sum()), 0.0)
+        sums, rest = [], values
+        for grid in grids:
+            rounded = grid.round(rest)
+            rest = rest - rounded
+            sums.append(float(rounded.sum()))
+        return cls(*sums)
+
+    def plus(self, other: ExactTotal) -> ExactTotal:
+        """Of both."""
+        return ExactTotal(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def share(self, bound: float, comm: Comm) -> ExactTotal:
+        """The total of all workers."""
+        grids = _grids(bound)
+        if comm.size == 1 or grids is None:
+            return self
+        parts = zip(self, grids, strict=True)
+        return ExactTotal(*(float(grid.share(np.array(part), comm)) for part, grid in parts))
+
+    @property
+    def value(self) -> float:
+        """The sum."""
+        return self.high + (self.middle + self.low)
+
+
+def _grids(bound: float) -> list[SumGrid] | None:
+    """Those of the three parts, for up to `MOST_TERMS` losses; None if there is no bound."""
+    if not bound > 0 or not np.isfinite(LARGEST_LOSS * bound):
+        return None
+    grids = [SumGrid(LARGEST_LOSS * bound)]
+    while len(grids) < 3:
+        grids.append(SumGrid(grids[-1].unit * MOST_TERMS))
+    return grids
+
+
+def exact_sum(values: NDArray[Any], comm: Comm) -> float:
+    """Sum of the numbers of all workers, the same in any order."""
+    numbers = np.asarray(values, np.float64)
+    largest = largest_of_all(float(np.abs(numbers).max(initial=0.0)), comm)
+    grid = SumGrid(largest * count_all(numbers.size, comm))
+    if not np.isfinite(grid.bound):
+        return float(numbers.sum())
+    return float(grid.share(np.array(grid.round(numbers).sum()), comm))
+
+
+def count_all(count: int, comm: Comm) -> int:
+    """Sum of the counts of all workers."""
+    return int(comm.sum(np.array([count], np.int64))[0])
+
+
+def largest_of_all(number: float, comm: Comm) -> float:
+    """The largest number of all workers."""
+    return float(comm.max(np.array([number]))[0])

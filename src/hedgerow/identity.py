@@ -1,0 +1,113 @@
+"""Identities of sequences: numbers that draws depend on, whatever the order of the sequences.
+
+A sequence that has a name, such as the group of its rows, is known by it; others are known by what
+they hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.comm import ALONE, Comm
+from hedgerow.sequences import Sequences, SparseRows
+
+__all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
+
+Identities = NDArray[np.uint64]
+
+
+def identify_sequences(
+    sequences: Sequences, *more: NDArray[Any] | None, comm: Comm = ALONE
+) -> Identities:
+    """A number for each sequence, (S,).
+
+    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
+    only where sequences of any worker have the same name or hold the same, which have different
+    numbers nevertheless; if they have these in common too, which has which does not matter.
+    """
+    own = np.stack([_digest_names(sequences), _digest_arrays(sequences, more)])
+    parts = comm.gather(own)
+    found, ties = np.concatenate(parts, axis=1)
+    order = np.lexsort((ties, found))
+    ordered = found[order]
+    is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
+    firsts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    numbers = (np.arange(len(order)) - firsts).astype(np.uint64)
+    found[order] = _mix(ordered + numbers)
+    first = sum(part.shape[1] for part in parts[: comm.rank])
+    mine: Identities = found[first : first + own.shape[1]]
+    return mine
+
+
+def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Identities:
+    """A number for each position, (N,), from those of the sequences."""
+    lengths = np.diff(offsets)
+    places = np.arange(offsets[-1], dtype=np.uint64) - np.repeat(offsets[:-1], lengths).astype(
+        np.uint64
+    )
+    return _mix(_mix(np.repeat(identities, lengths)) ^ places)
+
+
+def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
+    """A random number of each identity under a key, uniform in [0, 1)."""
+    bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _digest_names(sequences: Sequences) -> Identities:
+    """Digests of what sequences are called, or else of what they hold, (S,)."""
+    if sequences.ids is not None:
+        names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
+        return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
+    columns = [column.codes for column in sequences.categorical]
+    arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
+    return _digest_arrays(sequences, arrays, sequences.sparse)
+
+
+def _digest_arrays(
+    sequences: Sequences, arrays: Sequence[NDArray[Any] | None], sparse: SparseRows | None = None
+) -> Identities:
+    """Digests of what arrays and rows have for each sequence, (S,)."""
+    given = [np.ascontiguousarray(array) for array in arrays if array is not None]
+    by_position = [
+        array.reshape(len(array), -1) for array in given if len(array) == sequences.n_positions
+    ]
+    by_sequence = [array for array in given if len(array) != sequences.n_positions]
+
+    def digest(number: int, begin: int, end: int) -> int:
+        found = hashlib.blake2b((end - begin).to_bytes(8, "little"), digest_size=8)
+        for array in by_position:
+            found.update(array[begin:end].reshape(-1).view(np.uint8).data)
+        for array in by_sequence:
+            found.update(array[number : number + 1].view(np.uint8).data)
+        if sparse is not None:
+            first, last = int(sparse.indptr[begin]), int(sparse.indptr[end])
+            found.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
+            found.update(sparse.indices[first:last].view(np.uint8).data)
+            if sparse.values is not None:
+                found.update(sparse.values[first:last].view(np.uint8).data)
+        return _to_number(found)
+
+    bounds = enumerate(pairwise(sequences.offsets.tolist()))
+    numbers = (digest(number, begin, end) for number, (begin, end) in bounds)
+    return np.fromiter(numbers, np.uint64, sequences.n_sequences)
+
+
+def _to_number(digest: hashlib.blake2b) -> int:
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _mix(numbers: Identities) -> Identities:
+    """A bijection that leaves no visible order: the finaliser of SplitMix64."""
+    with np.errstate(over="ignore"):
+        mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: Identities = mixed ^ (mixed >> np.uint64(31))
+    return found

@@ -1,0 +1,55 @@
+"""Columns, categories and attributes of X that all workers of a training agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from hedgerow import _core
+from hedgerow.comm import Comm
+from hedgerow.encode import check_same_schema, join_categories, number_by_count, renumber_items
+from hedgerow.sequences import Sequences
+
+__all__ = ["share_columns"]
+
+
+def share_columns(
+    sequences: Sequences, index: _core.StringIndex, comm: Comm
+) -> tuple[Sequences, _core.StringIndex]:
+    """The same sequences, with categories and attributes numbered as on all other workers.
+
+    Raises ValueError if workers have different columns.
+    """
+    if comm.size == 1:
+        if sequences.schema.kind == "items":
+            return number_by_count(sequences, index)
+        return sequences, index
+    for rank, schema in enumerate(comm.gather(sequences.schema)):
+        here = f"that of worker {comm.rank}"
+        check_same_schema(schema, sequences.schema, f"X of worker {rank}", here)
+    if sequences.schema.kind == "items":
+        return _share_attributes(sequences, index, comm)
+    columns = tuple(
+        join_categories(column, comm.gather(replace(column, codes=np.empty(0, np.int32))))
+        for column in sequences.categorical
+    )
+    return replace(sequences, categorical=columns), index
+
+
+def _share_attributes(
+    sequences: Sequences, index: _core.StringIndex, comm: Comm
+) -> tuple[Sequences, _core.StringIndex]:
+    rows = sequences.sparse
+    assert rows is not None
+    counts = _core.count_positions(rows.indptr, rows.indices, len(index)).tolist()
+    totals: Counter[str] = Counter()
+    for names, own in comm.gather((index.names(), counts)):
+        totals.update(dict(zip(names, own, strict=True)))
+    every = _core.StringIndex()
+    for name in totals:
+        every.add(name)
+    numbers = every.numbers_by_count(np.array(list(totals.values()), np.int64))
+    every = every.renumbered(numbers)
+    return renumber_items(sequences, index, every), every

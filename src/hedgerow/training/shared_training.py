@@ -1,0 +1,83 @@
+"""What several workers of one training have to agree on, and what they cannot do yet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from hedgerow.comm import Comm, WorkerError
+from hedgerow.objectives import OfMarginals, TrainingObjective
+from hedgerow.objectives.labelwise import OfAllPositions, SumOverPositions
+from hedgerow.relational import Atoms
+from hedgerow.state import State
+
+__all__ = ["check_agreement", "check_shareable"]
+
+# Parameters, and those of their values that need examples of all workers at once.
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "transitions": ("trees",),
+    "missing": ("fractional", "surrogate", "impute"),
+    "sampling_method": ("gradient_based",),
+    "stratified": (True,),
+    "device": ("cuda",),
+}
+
+
+def check_shareable(
+    crf: Any, objective: TrainingObjective, *, X: Any, eval_set: Any, comm: Comm
+) -> None:
+    """Raise ValueError for what one worker alone can do, and several cannot."""
+    if comm.size == 1:
+        return
+    where = f"comm has {comm.size} workers"
+    for name, values in REFUSED.items():
+        value = getattr(crf, name, None)
+        if any(value is refused or (value == refused and value) for refused in values):
+            raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
+    if crf.decode == "auto" and eval_set is None and objective.decode is None:
+        raise ValueError(
+            f"decode is 'auto', but {where} and no eval_set, on which decoders are compared; pass "
+            "decode='viterbi' or decode='marginal', or an eval_set"
+        )
+    if crf.early_stopping_rounds is not None and eval_set is None:
+        raise ValueError(
+            f"early_stopping_rounds is {crf.early_stopping_rounds}, but {where} and no eval_set: "
+            "sequences are held out by one worker alone; pass the same eval_set on all workers"
+        )
+    if getattr(crf, "base", None) is not None:
+        raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
+    if crf.queries is not None or Atoms.are_in(X):
+        raise ValueError(
+            f"X holds facts, but {where}, which would find different queries; use a fitted "
+            "RelationalFeatures to transform X first"
+        )
+    if isinstance(objective, OfMarginals) and not isinstance(
+        objective.objective, SumOverPositions | OfAllPositions
+    ):
+        raise ValueError(
+            f"the objective {type(objective.objective).__name__} may be any function of all "
+            f"marginals, but {where}; give it a method terms(marginals, labels, weights) that "
+            "returns what each position adds to its value"
+        )
+
+
+def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
+    """Raise WorkerError unless all workers have learnt the same, to the last bit.
+
+    ``pack`` returns what this one has learnt.
+    """
+    if comm.size == 1:
+        return
+    digest, state = hashlib.sha256(), pack()
+    for name in sorted(state.tensors):
+        digest.update(name.encode())
+        digest.update(state.tensors[name].tobytes())
+    found = comm.gather(digest.hexdigest())
+    if len(set(found)) > 1:
+        other = next(rank for rank, each in enumerate(found) if each != found[0])
+        raise WorkerError(
+            f"after step {step} worker {other} has learnt something else than worker 0: machines "
+            "that round differently cannot train together; use the same kind of processor and the "
+            "same versions of hedgerow and NumPy on all"
+        )

@@ -1,0 +1,205 @@
+"""Training on several workers: the same model file for any number of them, and any division."""
+
+import numpy as np
+import pytest
+
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from hedgerow.comm import ThreadComm, WorkerError
+from hedgerow.relational import RelationalFeatures
+from hedgerow.state import State
+from hedgerow.training.shared_training import check_agreement
+from reference.shuffled import make_parents, make_sequences, to_items
+
+X, Y = make_sequences()
+FORMS = {
+    "columns": X,
+    "gaps": [np.where(np.random.default_rng(3).random(x.shape) < 0.2, np.nan, x) for x in X],
+    "names": to_items(X, values=False),
+    "values": to_items(X, values=True),
+}
+PARENTS = make_parents(X)
+WEIGHTS = np.random.default_rng(4).random(len(X)) + 0.5
+DIVISIONS = {
+    "halves": [range(20), range(20, 40)],
+    "uneven": [range(3), range(3, 5), range(5, 40)],
+    "shuffled": np.array_split(np.random.default_rng(5).permutation(40), 3),
+}
+TREES = [
+    ("columns", {}),
+    ("columns", {"order": 3}),
+    ("columns", {"window": 1, "max_leaves": 4}),
+    ("gaps", {"min_pattern_count": 2, "order": 2}),
+    ("names", {}),
+    ("values", {"colsample_bynode": 0.7}),
+    ("columns", {"subsample": 0.5}),
+    ("columns", {"class_weight": "balanced"}),
+    ("columns", {"line_search": True}),
+    ("columns", {"newton": False, "direction": "conjugate"}),
+    ("columns", {"objective": "f1"}),
+    ("columns", {"objective": "pointwise", "order": 2}),
+    ("columns", {"objective": "accuracy"}),
+    ("columns", {"objective": "softmax_margin"}),
+]
+LINEAR = [
+    ("names", {}),
+    ("names", {"reg_alpha": 0.5}),
+    ("names", {"min_count": 4, "order": 2}),
+    ("values", {}),
+    ("columns", {"all_pairs": True}),
+    ("names", {"objective": "f1"}),
+    ("names", {"objective": "pointwise", "pattern_lambda": "auto", "order": 2}),
+    ("names", {"objective": "max_margin"}),
+    ("names", {"transition_attributes": True}),
+]
+
+
+def fit_parts(crf_of, form, parts, tmp_path, **given):
+    """The model files of workers that have some of the sequences each."""
+
+    def work(comm):
+        own = list(parts[comm.rank])
+        more = {
+            name: values[own] if name == "sample_weight" else [values[i] for i in own]
+            for name, values in given.items()
+        }
+        crf = crf_of().fit([FORMS[form][i] for i in own], [Y[i] for i in own], comm=comm, **more)
+        path = tmp_path / str(comm.rank)
+        crf.save(path)
+        return path.read_bytes()
+
+    return ThreadComm.run(len(parts), work)
+
+
+def check_same(crf_of, form, division, tmp_path, **given):
+    (alone,) = fit_parts(crf_of, form, [range(40)], tmp_path, **given)
+    assert fit_parts(crf_of, form, DIVISIONS[division], tmp_path, **given) == [alone] * len(
+        DIVISIONS[division]
+    )
+
+
+def make_trees(**parameters):
+    return TreeCRF(**{"n_rounds": 3, "random_state": 0, "decode": "marginal"} | parameters)
+
+
+def make_linear(**parameters):
+    return LinearCRF(**{"max_iter": 5, "tol": 0.0, "decode": "marginal"} | parameters)
+
+
+@pytest.mark.parametrize(("form", "parameters"), TREES, ids=repr)
+def test_trees(form, parameters, tmp_path):
+    check_same(lambda: make_trees(**parameters), form, "uneven", tmp_path)
+
+
+@pytest.mark.parametrize(("form", "parameters"), LINEAR, ids=repr)
+def test_weights(form, parameters, tmp_path):
+    check_same(lambda: make_linear(**parameters), form, "uneven", tmp_path)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_any_division(make, division, tmp_path):
+    given = {"sample_weight": WEIGHTS, "parents": PARENTS}
+    check_same(lambda: make(order=2), "columns", division, tmp_path, **given)
+
+
+def test_eval_sets_are_the_same_on_all_workers(tmp_path):
+    def work(comm):
+        own = DIVISIONS["halves"][comm.rank]
+        crf = make_trees(n_rounds=20, early_stopping_rounds=2)
+        crf.fit([X[i] for i in own], [Y[i] for i in own], eval_set=(X[:5], Y[:5]), comm=comm)
+        return crf.best_round_, crf.history_["eval_loss"]
+
+    first, second = ThreadComm.run(2, work)
+    assert first == second
+
+
+def test_the_first_worker_calls_back(tmp_path):
+    called = []
+
+    def stop(step):
+        called.append(step.number)
+        return step.number == 2
+
+    def work(comm):
+        own = DIVISIONS["halves"][comm.rank]
+        crf = make_trees(n_rounds=5, callbacks=[stop])
+        crf.fit([X[i] for i in own], [Y[i] for i in own], comm=comm)
+        return len(crf.history_["loss"])
+
+    assert ThreadComm.run(2, work) == [2, 2]
+    assert called == [1, 2]
+
+
+class Custom:
+    """An objective of any kind."""
+
+    def value(self, marginals, labels, weights):
+        return 0.0
+
+    def gradient(self, marginals, labels, weights):
+        return np.zeros_like(marginals)
+
+
+@pytest.mark.parametrize(
+    ("crf", "given", "message"),
+    [
+        (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
+        (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
+        (make_trees(stratified=True), {}, "stratified is True, but comm has 2 workers"),
+        (make_trees(decode="auto"), {}, "decode is 'auto', but comm has 2 workers and no eval_set"),
+        (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
+        (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
+        (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
+        (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),
+        (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),
+    ],
+)
+def test_what_is_for_one_worker_alone(crf, given, message):
+    with pytest.raises(ValueError, match=message):
+        ThreadComm.run(2, lambda comm: crf.fit(X[:2], Y[:2], comm=comm, **given))
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_a_checkpoint_is_resumed_on_fewer_workers(make, tmp_path):
+    def work(n_steps, division, comm):
+        own = list(DIVISIONS[division][comm.rank])
+        crf = make(**{"n_rounds" if make is make_trees else "max_iter": n_steps})
+        where = Checkpoint(tmp_path / "checkpoint")
+        crf.fit([X[i] for i in own], [Y[i] for i in own], comm=comm, checkpoint=where)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes()
+
+    ThreadComm.run(3, lambda comm: work(2, "uneven", comm))
+    resumed = ThreadComm.run(2, lambda comm: work(4, "halves", comm))
+    (tmp_path / "checkpoint").unlink()
+    assert resumed == ThreadComm.run(2, lambda comm: work(4, "halves", comm))
+
+
+def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
+    def work(comm):
+        crf = make_trees(subsample=0.5)
+        crf.fit(X[:4] * (2 // comm.size), Y[:4] * (2 // comm.size), comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes()
+
+    assert set(ThreadComm.run(2, work)) == set(ThreadComm.run(1, work))
+
+
+def test_other_columns_on_another_worker():
+    parts = [X[0]], [X[0][:, :3]]
+    with pytest.raises(ValueError, match=r"X of worker \d has \d columns, but that of worker \d"):
+        ThreadComm.run(2, lambda comm: make_trees().fit(parts[comm.rank], Y[:1], comm=comm))
+
+
+def test_other_types_of_labels_on_another_worker():
+    parts = Y[:1], [[1] * len(Y[0])]
+    with pytest.raises(ValueError, match="y holds integers on one worker and text on another"):
+        ThreadComm.run(2, lambda comm: make_trees().fit(X[:1], parts[comm.rank], comm=comm))
+
+
+def test_workers_that_round_differently():
+    def work(comm):
+        check_agreement(lambda: State({"a": np.array([comm.rank])}, {}), 3, comm)
+
+    with pytest.raises(WorkerError, match="after step 3 worker 1 has learnt"):
+        ThreadComm.run(2, work)

@@ -1,0 +1,60 @@
+"""Identities of sequences: by name or by content, whatever their order."""
+
+import numpy as np
+
+from hedgerow import _core
+from hedgerow.encode import encode
+from hedgerow.identity import draw_uniforms, identify_positions, identify_sequences
+
+X = [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0]], [[5.0, 6.0]]]
+
+
+def test_by_content():
+    there = identify_sequences(encode(X, None, None))
+    back = identify_sequences(encode(X[::-1], None, None))
+    assert len(set(there.tolist())) == 4  # equal sequences have different numbers
+    assert sorted(there.tolist()) == sorted(back.tolist())
+    assert there[1] == back[2]
+    assert there[3] == back[0]
+
+
+def test_sequences_that_hold_the_same_are_told_apart_by_what_belongs_to_them():
+    labels, weights = np.array([0, 1, 1, 2, 3]), np.array([1.0, 1.0, 1.0, 2.0])
+    there = identify_sequences(encode(X, None, None), labels, weights)
+    swapped = [2, 1, 0, 3]
+    back = identify_sequences(
+        encode([X[i] for i in swapped], None, None), labels[[3, 1, 2, 0, 4]], weights[swapped]
+    )
+    assert there[swapped].tolist() == back.tolist()
+    # No other sequence depends on them.
+    plain = identify_sequences(encode(X, None, None))
+    assert there[[1, 3]].tolist() == plain[[1, 3]].tolist()
+    assert set(there.tolist()) == set(plain.tolist())
+
+
+def test_by_name():
+    flat = np.array([[1.0], [2.0], [3.0]])
+    first = identify_sequences(encode(flat, ["a", "a", "b"], None))
+    second = identify_sequences(encode(flat[::-1] * 2, ["b", "b", "a"], None))
+    assert first.tolist() == second[::-1].tolist()
+    assert first.tolist() == identify_sequences(encode(flat, np.array(list("aab")))).tolist()
+
+
+def test_of_attributes():
+    def numbers(items):
+        return identify_sequences(encode(items, None, _core.StringIndex()))
+
+    plain, valued = numbers([[["a", "b"]], [["c"]]]), numbers([[{"a": 1, "b": 1}], [{"c": 2.0}]])
+    assert plain[0] != plain[1]
+    assert plain[1] != valued[1]
+
+
+def test_positions_and_draws():
+    identities = np.array([5, 9], np.uint64)
+    positions = identify_positions(identities, np.array([0, 2, 3]))
+    assert positions[2] == identify_positions(identities[1:], np.array([0, 1]))[0]
+    assert len(set(positions.tolist())) == 3
+    draws = draw_uniforms(np.arange(10_000, dtype=np.uint64), 3)
+    assert 0 <= draws.min() <= draws.max() < 1
+    np.testing.assert_allclose(np.quantile(draws, [0.25, 0.5, 0.75]), [0.25, 0.5, 0.75], atol=0.02)
+    assert (draws != draw_uniforms(np.arange(10_000, dtype=np.uint64), 4)).any()
