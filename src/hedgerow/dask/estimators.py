@@ -171,20 +171,16 @@ class OnDask(_Base):
         partition, with the index of X; nothing is computed until it is asked for. All else is as
         on one machine, see `hedgerow.TreeCRF.predict`.
         """
+        given = {
+            "groups": groups,
+            "known": known,
+            "parents": parents,
+            "base_scores": base_scores,
+            "X_base": X_base,
+        }
         if not is_dask_frame(X):
-            return super().predict(
-                X,
-                groups=groups,
-                known=known,
-                decode=decode,
-                parents=parents,
-                base_scores=base_scores,
-                X_base=X_base,
-            )
-        given = {"groups": groups, "parents": parents, "base_scores": base_scores}
-        _check_not_given(**given, X_base=X_base, known=known)
-        check_fitted(self)
-        return predict_frame(self._ordinary(), X, "predict", {"decode": decode})
+            return super().predict(X, decode=decode, **given)
+        return self._predict_frame("predict", X, given, decode=decode)
 
     def predict_marginals(
         self,
@@ -202,19 +198,22 @@ class OnDask(_Base):
         for each label, partition by partition. All else is as on one machine, see
         `hedgerow.TreeCRF.predict_marginals`.
         """
+        given = {
+            "groups": groups,
+            "known": known,
+            "parents": parents,
+            "base_scores": base_scores,
+            "X_base": X_base,
+        }
         if not is_dask_frame(X):
-            return super().predict_marginals(
-                X,
-                groups=groups,
-                known=known,
-                parents=parents,
-                base_scores=base_scores,
-                X_base=X_base,
-            )
-        given = {"groups": groups, "parents": parents, "base_scores": base_scores}
-        _check_not_given(**given, X_base=X_base, known=known)
+            return super().predict_marginals(X, **given)
+        return self._predict_frame("predict_marginals", X, given)
+
+    def _predict_frame(self, method: str, X: Any, given: dict[str, Any], **options: Any) -> Any:
+        """Call a method for each partition; what else is given would have to be cut like X."""
+        _check_not_given(**given)
         check_fitted(self)
-        return predict_frame(self._ordinary(), X, "predict_marginals", {})
+        return predict_frame(self._ordinary(), X, method, options)
 
     def _ordinary(self) -> Estimator:
         """The estimator of one machine with the same parameters, and with the model if fitted."""
