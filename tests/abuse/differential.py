@@ -3,9 +3,10 @@
 The oracle, `reference.fitted_model`, lists all labellings of each sequence, in log space.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,14 @@ from reference.linear import NaiveModel, strength_by_length
 
 EPSILON = np.finfo(np.float64).eps
 SINGLE_EPSILON = np.finfo(np.float32).eps
+
+
+@lru_cache(32)
+def train(case: str) -> tuple[Training, LinearCRF | TreeCRF, NaiveModel]:
+    """A training by its case in JSON, the model, and its oracle; kinds draw the same cases."""
+    training = Training.of(json.loads(case))
+    crf = training.fit()
+    return training, crf, read_model(crf, [x for x, _ in training.sequences()])
 
 
 @dataclass(frozen=True)
@@ -45,9 +54,7 @@ class Question:
     @classmethod
     def of(cls, case: Case) -> "Question":
         """Train, and draw what is known from the labellings that are possible."""
-        training = Training.of(case["training"])
-        crf = training.fit()
-        model = read_model(crf, [x for x, _ in training.sequences()])
+        training, crf, model = train(json.dumps(case["training"]))
         asked = Training.of(case["training"], renewed=case["fresh"])
         question = cls(training, crf, model, asked, None)
         if not case["known"]:
