@@ -23,7 +23,5 @@ def talk(comm: Comm) -> tuple[Any, ...]:
 
 
 def in_collective(arguments: dict[str, Any], work: Callable[[Comm], Any]) -> Any:
-    from xgboost.collective import CommunicatorContext
-
-    with CommunicatorContext(**arguments):
-        return work(XGBoostComm())
+    with XGBoostComm.connect(arguments) as comm:
+        return work(comm)

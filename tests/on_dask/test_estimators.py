@@ -115,13 +115,3 @@ REFUSED = {
 def test_what_is_refused(client, message):
     with pytest.raises((ValueError, TypeError), match=message):
         REFUSED[message](hedgerow.dask.TreeCRF())
-
-
-def test_several_workers_are_refused():
-    with Client(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-    ) as client:
-        crf = hedgerow.dask.TreeCRF(group_column="day")
-        frame = dd.from_pandas(TABLE.set_index("day", drop=False), npartitions=6)
-        with pytest.raises(ValueError, match="X is spread over 2 workers, but training curr"):
-            crf.fit(frame, "state", client=client)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm.protocol import WorkerError
+from hedgerow.comm.protocol import LostContactError
 
 __all__ = ["XGBoostComm"]
 
@@ -18,8 +20,8 @@ Number = TypeVar("Number", np.int64, np.float64)
 class XGBoostComm:
     """Processes within a ``xgboost.collective.CommunicatorContext``, such as workers of Dask.
 
-    To be made inside of the context, and used from one thread. A worker that fails, or is silent
-    for longer than the timeout of the context, is a `WorkerError` on all others.
+    To be made inside of the context, or by `connect`, and used from one thread. A worker that
+    fails, or is silent for longer than the timeout, is a `LostContactError` on all others.
     """
 
     def __init__(self) -> None:
@@ -28,6 +30,38 @@ class XGBoostComm:
         self._collective = collective
         self.rank: int = collective.get_rank()
         self.size: int = collective.get_world_size()
+
+    @classmethod
+    @contextmanager
+    def connect(cls, arguments: Mapping[str, Any]) -> Iterator[XGBoostComm]:
+        """Connect this process to the others, for a ``with``.
+
+        Parameters
+        ----------
+        arguments
+            Those of ``xgboost.collective.init``: what ``worker_args`` of a tracker returns, and
+            ``dmlc_timeout``, the seconds that a worker waits for another.
+
+        Raises
+        ------
+        LostContactError
+            The workers do not find each other.
+        """
+        import xgboost
+        from xgboost import collective
+
+        with xgboost.config_context(verbosity=0):
+            try:
+                with redirect_stdout(None):  # it prints the rank
+                    collective.init(**arguments)
+            except xgboost.core.XGBoostError as error:
+                reason = str(error).partition("Stack trace")[0].strip()
+                raise LostContactError(f"the workers could not be connected: {reason}") from error
+            try:
+                yield cls()
+            finally:
+                with suppress(xgboost.core.XGBoostError):  # of workers that are gone
+                    collective.finalize()
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum of the arrays of all workers, element by element."""
@@ -38,6 +72,7 @@ class XGBoostComm:
         return self._reduce(values, self._collective.Op.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
+        values = np.asarray(values)
         if not values.size:
             return values
         found: NDArray[Number] = self._call(self._collective.allreduce, values, operation)
@@ -59,7 +94,7 @@ class XGBoostComm:
         try:
             return operation(*arguments)
         except XGBoostError as error:
-            raise WorkerError(
+            raise LostContactError(
                 f"worker {self.rank} of {self.size} has lost contact with the others: one of them "
                 "failed or did not answer in time; look for its error, and resume from the "
                 "checkpoint if there is one"
