@@ -7,6 +7,7 @@ from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
 from hedgerow.relational import RelationalFeatures
 from hedgerow.state import State
+from hedgerow.training import trial
 from hedgerow.training.shared_training import check_agreement
 from reference.shuffled import make_parents, make_sequences, to_items
 
@@ -102,6 +103,28 @@ def test_any_division(make, division, tmp_path):
     check_same(lambda: make(order=2), "columns", division, tmp_path, **given)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_both_decoders_are_tried(make, form, tmp_path, monkeypatch):
+    if make is make_linear and form == "gaps":
+        form = "columns"
+    for name, value in [("LEAST_LABELS", 20), ("PIECE", 8), ("PIECES", 4), ("LEAST", 60)]:
+        monkeypatch.setattr(trial, name, value)
+    tried = []
+
+    def hold_trial(*arguments):
+        tried.append(trial_held(*arguments))
+        return tried[-1]
+
+    trial_held = trial.hold_trial
+    monkeypatch.setattr(trial, "hold_trial", hold_trial)
+    check_same(lambda: make(decode="auto"), form, "shuffled", tmp_path, sample_weight=WEIGHTS)
+    half = len(tried) // 2
+    alone, spread = np.concatenate(tried[:half]), np.concatenate(tried[half:])
+    assert np.any(alone)
+    assert np.sort(alone).tolist() == np.sort(spread).tolist()
+
+
 def test_eval_sets_are_the_same_on_all_workers(tmp_path):
     def work(comm):
         own = DIVISIONS["halves"][comm.rank]
@@ -146,7 +169,6 @@ class Custom:
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
         (make_trees(stratified=True), {}, "stratified is True, but comm has 2 workers"),
-        (make_trees(decode="auto"), {}, "decode is 'auto', but comm has 2 workers and no eval_set"),
         (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
         (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),

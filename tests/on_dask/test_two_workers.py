@@ -124,7 +124,7 @@ def test_files_of_any_size_and_attributes(client, files, tmp_path, capsys):
     assert saved(crf, tmp_path) == alone
 
     command = ["train", *map(str, sorted(files.iterdir())), "--group", "day", "--label", "state"]
-    command += ["--rounds", "2", "--set", "decode=viterbi", "-m"]
+    command += ["--rounds", "2", "-m"]
     assert main([*command, str(tmp_path / "alone")]) == 0
     spread = [str(tmp_path / "spread"), "--cluster", client.scheduler.address]
     assert main([*command, *spread]) == 0

@@ -35,11 +35,6 @@ def check_shareable(
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
             raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
-    if crf.decode == "auto" and eval_set is None and objective.decode is None:
-        raise ValueError(
-            f"decode is 'auto', but {where} and no eval_set, on which decoders are compared; pass "
-            "decode='viterbi' or decode='marginal', or an eval_set"
-        )
     if crf.early_stopping_rounds is not None and eval_set is None:
         raise ValueError(
             f"early_stopping_rounds is {crf.early_stopping_rounds}, but {where} and no eval_set: "
