@@ -28,6 +28,7 @@ def expected(size: int) -> tuple[Any, ...]:
         [[size - 1, 2**62], [-1, 5]],
         [0.5 * (size - 1)],
         [],
+        sum(range(size + 1)),
         list("abc"[:size]),
         None,
         {"rank": size - 1},

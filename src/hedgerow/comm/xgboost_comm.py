@@ -72,7 +72,7 @@ class XGBoostComm:
         return self._reduce(values, self._collective.Op.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
-        values = np.asarray(values)
+        values = np.asarray(values)  # of a single number too
         if not values.size:
             return values
         found: NDArray[Number] = self._call(self._collective.allreduce, values, operation)
