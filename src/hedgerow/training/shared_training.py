@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hedgerow.comm import Comm, WorkerError
 from hedgerow.objectives import OfMarginals, TrainingObjective
 from hedgerow.objectives.labelwise import OfAllPositions, SumOverPositions
@@ -68,8 +70,10 @@ def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
     for name in sorted(state.tensors):
         digest.update(name.encode())
         digest.update(state.tensors[name].tobytes())
-    found = comm.gather(digest.hexdigest())
-    if len(set(found)) > 1:
+    mine = np.frombuffer(digest.digest(), np.int64)
+    largest, smallest = comm.max(np.stack([mine, ~mine]))
+    if np.any(largest != ~smallest):
+        found = comm.gather(digest.hexdigest())
         other = next(rank for rank, each in enumerate(found) if each != found[0])
         raise WorkerError(
             f"after step {step} worker {other} has learnt something else than worker 0: machines "
