@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from abuse.metamorphic.answers import file_of
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
 from hedgerow.relational import RelationalFeatures
@@ -205,6 +206,42 @@ def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
         return (tmp_path / str(comm.rank)).read_bytes()
 
     assert set(ThreadComm.run(2, work)) == set(ThreadComm.run(1, work))
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "checkpoint"])
+def test_other_arguments_on_another_worker(name, tmp_path):
+    def work(comm):
+        given = {"sample_weight": [1.0], "checkpoint": Checkpoint(tmp_path / "checkpoint")}
+        more = {name: given[name]} if comm.rank else {}
+        make_trees().fit(X[:1], Y[:1], comm=comm, **more)
+
+    with pytest.raises(ValueError, match=f"{name} is given on one worker and not on another; all"):
+        ThreadComm.run(2, work)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_workers_that_know_no_label_or_do_not_count(make, tmp_path):
+    lengths = list(map(len, X))
+    hidden = [[None] * n if i in DIVISIONS["uneven"][0] else Y[i] for i, n in enumerate(lengths)]
+    weights = np.repeat(np.where(np.arange(40) < 5, 0.0, 1.0), lengths)
+    weights[-1] = 0.5  # only there do weights differ within a sequence
+
+    def fit(comm):
+        own = list(DIVISIONS["uneven"][comm.rank]) if comm.size > 1 else range(40)
+        rows = np.concatenate([np.full(lengths[i], i) for i in own])
+        marked = np.isin(np.repeat(np.arange(40), lengths), own)
+        partly = make().fit([X[i] for i in own], [hidden[i] for i in own], comm=comm)
+        flat = np.concatenate([X[i] for i in own]), np.concatenate([Y[i] for i in own])
+        weighed = make().fit(*flat, weights[marked], groups=rows, comm=comm)
+        return [file_of(crf) for crf in (partly, weighed)]
+
+    (alone,) = ThreadComm.run(1, fit)
+    assert ThreadComm.run(3, fit) == [alone] * 3
+    with pytest.raises(ValueError, match="sample_weight is zero for every sequence; at least"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:2], Y[:2], [0.0, 0.0], comm=comm))
+    nothing = [[None] * len(X[0])]
+    with pytest.raises(ValueError, match="y has no label at any of its 30 positions"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:1], nothing, comm=comm))
 
 
 def test_other_columns_on_another_worker():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from hedgerow.objectives.labelwise import OfAllPositions, SumOverPositions
 from hedgerow.relational import Atoms
 from hedgerow.state import State
 
-__all__ = ["check_agreement", "check_shareable"]
+__all__ = ["check_agreement", "check_same_arguments", "check_shareable"]
 
 # Parameters, and those of their values that need examples of all workers at once.
 REFUSED: dict[str, tuple[Any, ...]] = {
@@ -57,6 +57,20 @@ def check_shareable(
             f"marginals, but {where}; give it a method terms(marginals, labels, weights) that "
             "returns what each position adds to its value"
         )
+
+
+def check_same_arguments(arguments: Mapping[str, Any], comm: Comm) -> None:
+    """Raise ValueError unless all workers call `fit` with the same arguments, None being none."""
+    if comm.size == 1:
+        return
+    given = np.array([int(value is not None) for value in arguments.values()])
+    anywhere, nowhere = comm.max(np.stack([given, 1 - given]))
+    for name, here, there in zip(arguments, anywhere, nowhere, strict=True):
+        if here and there:
+            raise ValueError(
+                f"{name} is given on one worker and not on another; all workers must call fit with "
+                "the same arguments"
+            )
 
 
 def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
