@@ -122,6 +122,12 @@ def test_files_of_any_size_and_attributes(client, files, tmp_path, capsys):
     crf.fit(files, "state", "weight", position_column="hour", client=client)
     alone = saved(Training("TreeCRF", {}, "weight").alone(), tmp_path)
     assert saved(crf, tmp_path) == alone
+    torn = dd.from_pandas(TABLE.sample(frac=1, random_state=0), npartitions=3, sort=False)
+    shuffled = {"shuffle": True, "position_column": "hour", "client": client}
+    assert saved(crf.fit(torn, "state", "weight", **shuffled), tmp_path) == alone
+    features = TABLE.drop(columns=["hour", "state", "weight"]).set_index("day", drop=False)
+    parts = dd.from_pandas(features.sort_index(kind="stable"), npartitions=3)
+    assert crf.predict(parts).compute().tolist() == crf.predict(parts.compute()).tolist()
 
     command = ["train", *map(str, sorted(files.iterdir())), "--group", "day", "--label", "state"]
     command += ["--rounds", "2", "-m"]
