@@ -10,14 +10,15 @@ trains from a Parquet file and says how much memory a position takes.
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import pickle
-import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ SIZES = (8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24)
 LENGTH = 50
 # Networks (bytes per second, seconds per step) and clusters of the cost model.
 NETWORKS = {"1 Gb/s": (125e6, 100e-6), "10 Gb/s": (1.25e9, 50e-6)}
+# Steps of a sum over W workers: around a ring, as XGBoost does it, or doubling, as MPI does.
+STEPS: dict[str, Callable[[int], float]] = {
+    "ring": lambda n_workers: 2 * (n_workers - 1),
+    "doubling": lambda n_workers: 2 * math.log2(n_workers),
+}
 WORKERS = (1, 4, 16, 64, 256)
 CORES, EFFICIENCY = 16, 0.8
 
@@ -38,7 +44,9 @@ class MeasuredComm:
     """Another communicator, with a count of what is sent and of how long it takes.
 
     A barrier before every message tells waiting for others from sending. What was counted is noted
-    whenever the first worker broadcasts something, which it does at the end of every round.
+    whenever the first worker broadcasts something, which it does at the end of every round. On a
+    machine that is busy with other things, processes are often interrupted while they send; so
+    there is also the least time that each message of a round took in any round.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -48,6 +56,7 @@ class MeasuredComm:
         self._comm, self._nothing = comm, np.zeros(1, np.int64)
         self._n_messages = self._n_bytes = 0
         self._waiting = self._sending = 0.0
+        self._seconds: list[list[float]] = [[]]
         self._noted: list[list[float]] = []
 
     def _measure(self, call: Callable[[], Any], n_bytes: int) -> Any:
@@ -57,7 +66,8 @@ class MeasuredComm:
         met = time.perf_counter()
         found = call()
         self._waiting += met - begin
-        self._sending += time.perf_counter() - met
+        self._seconds[-1].append(time.perf_counter() - met)
+        self._sending += self._seconds[-1][-1]
         self._n_messages += 1
         self._n_bytes += n_bytes
         return found
@@ -78,6 +88,7 @@ class MeasuredComm:
         )
         counted = self._n_messages, self._n_bytes, self._waiting, self._sending
         self._noted.append([*counted, time.perf_counter(), time.process_time()])
+        self._seconds.append([])
         return found
 
     def per_round(self) -> common.Record:
@@ -85,7 +96,9 @@ class MeasuredComm:
         first, last = self._noted[0], self._noted[-1]
         found = [(b - a) / (len(self._noted) - 1) for a, b in zip(first, last, strict=True)]
         names = ("messages", "bytes", "waiting_s", "sending_s", "seconds", "processor_s")
-        return dict(zip(names, found, strict=True))
+        rounds = self._seconds[1:-1]
+        least = sum(map(min, zip(*rounds, strict=False)))
+        return {**dict(zip(names, found, strict=True)), "least_sending_s": least}
 
 
 def make_table(n_positions: int, n_columns: int, n_labels: int, seed: int) -> tuple[Any, Any, Any]:
@@ -140,27 +153,31 @@ def measure_rounds(options: argparse.Namespace) -> common.Record:
     for n_workers in options.processes:
         common.log(f"{n_workers} processes, {options.positions:,} positions each")
         workers = with_workers(n_workers, train_one, options)
-        largest = {
+        shares = {
             name: max(each[f"{name}_s"] / each["seconds"] for each in workers)
             for name in ("waiting", "sending")
         }
-        found[str(n_workers)] = {"workers": workers, "largest_share_of_a_round": largest}
+        shares["least_sending"] = max(
+            each["least_sending_s"] / (each["least_sending_s"] + each["processor_s"])
+            for each in workers
+        )
+        found[str(n_workers)] = {"workers": workers, "largest_shares_of_a_round": shares}
     return found
 
 
 def sum_arrays(comm: Any) -> dict[int, float]:
-    """Seconds that the sum of arrays takes, by their bytes; the median of several."""
+    """Seconds that the sum of arrays takes, by their bytes; the least of many."""
     import numpy as np
 
     found = {}
     for n_bytes in SIZES:
         values, seconds = np.ones(n_bytes // 8, np.int64), []
-        for _ in range(15):
+        for _ in range(30):
             comm.sum(values[:1])
             with common.Stopwatch() as watch:
                 comm.sum(values)
             seconds.append(watch.seconds)
-        found[n_bytes] = statistics.median(seconds)
+        found[n_bytes] = min(seconds)
     return found
 
 
@@ -174,15 +191,13 @@ def measured_network(links: common.Record) -> tuple[float, float]:
     """Bytes per second and seconds per step between two processes of this machine."""
     seconds = links["2"]
     smallest, largest = min(seconds), max(seconds)
-    steps, around = ring(2)
-    return (largest - smallest) * around / (seconds[largest] - seconds[smallest]), (
-        seconds[smallest] / steps
-    )
+    bandwidth = (largest - smallest) * times_sent(2) / (seconds[largest] - seconds[smallest])
+    return bandwidth, seconds[smallest] / STEPS["ring"](2)
 
 
-def ring(n_workers: int) -> tuple[int, float]:
-    """Steps of a sum over a ring of workers, and how often a worker sends each byte."""
-    return 2 * (n_workers - 1), 2 * (n_workers - 1) / n_workers
+def times_sent(n_workers: int) -> float:
+    """How often a worker sends each byte of a sum."""
+    return 2 * (n_workers - 1) / n_workers
 
 
 def predict_costs(
@@ -190,7 +205,7 @@ def predict_costs(
 ) -> common.Record:
     """Seconds per round and efficiency on clusters, from what was measured on this machine.
 
-    A round is computing, in proportion to the positions of a worker, and messages around a ring.
+    A round is computing, in proportion to the positions of a worker, and sums over all workers.
     Networks are given by bytes per second and seconds per step. Stragglers, reading and the work
     that does not depend on the number of positions are not in it.
     """
@@ -201,11 +216,11 @@ def predict_costs(
     for per_worker in (10**6, 10**7, 10**10 // WORKERS[-1]):
         computing = per_position * per_worker / (CORES * EFFICIENCY)
         for n_workers in WORKERS:
-            (steps, around), costs = ring(n_workers), {}
-            for network, (bandwidth, latency) in networks.items():
-                sending = spread["messages"] * steps * latency
-                sending += spread["bytes"] * around / bandwidth
-                costs[network] = {
+            costs = {}
+            for (network, (bandwidth, latency)), way in product(networks.items(), STEPS):
+                sending = spread["messages"] * STEPS[way](n_workers) * latency
+                sending += spread["bytes"] * times_sent(n_workers) / bandwidth
+                costs[f"{network}, {way}"] = {
                     "seconds_per_round": computing + sending,
                     "efficiency": computing / (computing + sending),
                 }
