@@ -94,6 +94,17 @@ def test_figures_and_callbacks(client, capsys):
     assert capsys.readouterr().err.startswith("1/4  loss=")
 
 
+def test_workers_may_be_threads_of_one_process(tmp_path):
+    alone = hedgerow.TreeCRF(group_column="day", n_rounds=2).fit(FEATURES, TABLE["state"])
+    crf = hedgerow.dask.TreeCRF(group_column="day", n_rounds=2)
+    with Client(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as client:
+        frame = dd.from_pandas(TABLE.set_index("day", drop=False), npartitions=6)
+        crf.fit(frame, "state", position_column="hour", client=client)
+    assert saved(crf, tmp_path) == saved(alone, tmp_path)
+
+
 FRAME = dd.from_pandas(TABLE[:9], npartitions=1)
 REFUSED = {
     "group_column is None; expected the name": lambda crf: crf.fit(FRAME, "state"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,29 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 # Bytes of a number.
 WORD = 8
+
+
+class _Quiet:
+    """While some threads are within a ``with``, which may overlap, nothing is printed."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = Lock(), 0
+        self._redirected = redirect_stdout(None)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._redirected.__enter__()
+            self._n_inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._redirected.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
 
 
 class XGBoostComm:
@@ -56,7 +80,7 @@ class XGBoostComm:
 
         with xgboost.config_context(verbosity=0):
             try:
-                with redirect_stdout(None):  # it prints the rank
+                with _quiet:  # it prints the rank
                     collective.init(**arguments)
             except xgboost.core.XGBoostError as error:
                 reason = str(error).partition("Stack trace")[0].strip()

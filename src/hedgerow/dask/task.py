@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
@@ -18,6 +17,7 @@ from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
 from hedgerow.dask.local_data import LocalData, Reader
 from hedgerow.dask.partitions import Part
+from hedgerow.data_warning import collect_warnings
 from hedgerow.training.stopping import Step
 
 if TYPE_CHECKING:
@@ -92,15 +92,12 @@ def train_model(job: Job, data: LocalData, connection: Mapping[str, Any] | None)
     connecting: AbstractContextManager[Comm] = nullcontext(ALONE)
     if connection is not None:
         connecting = XGBoostComm.connect(connection)
-    with _portable_errors(), warnings.catch_warnings(record=True) as caught, connecting as comm:
-        warnings.simplefilter("always")
+    with _portable_errors(), collect_warnings() as collected, connecting as comm:
         worker = get_worker()
         here: Event = (worker.address, None)
         worker.log_event(job.topic, here)
         fitted = _train(job, data, comm)
-    return Outcome(
-        fitted if comm.rank == 0 else {}, [(str(each.message), each.category) for each in caught]
-    )
+    return Outcome(fitted if comm.rank == 0 else {}, collected)
 
 
 @contextmanager
