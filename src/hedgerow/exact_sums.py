@@ -103,8 +103,9 @@ class ExactTotal(NamedTuple):
         grids = _grids(bound)
         if comm.size == 1 or grids is None:
             return self
-        parts = zip(self, grids, strict=True)
-        return ExactTotal(*(float(grid.share(np.array(part), comm)) for part, grid in parts))
+        units = np.array([grid.unit for grid in grids])
+        counts = comm.sum(np.rint(np.array(self) / units).astype(np.int64))
+        return ExactTotal(*(counts * units).tolist())
 
     @property
     def value(self) -> float:

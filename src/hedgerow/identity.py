@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Sequences, SparseRows
 
-__all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
+__all__ = ["draw_uniforms", "find_uniform", "identify_positions", "identify_sequences"]
 
 Identities = NDArray[np.uint64]
+
+# Bits of random numbers, and how many of them workers look at together in one message.
+BITS, BITS_AT_ONCE = 53, 11
 
 
 def identify_sequences(
@@ -57,7 +60,28 @@ def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Id
 def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
     """A random number of each identity under a key, uniform in [0, 1)."""
     bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (bits >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
+
+
+def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float:
+    """The number at a place, from 0, among the sorted random numbers of all workers.
+
+    Workers send no numbers, but how many of theirs begin with the same bits.
+    """
+    if comm.size == 1:
+        return float(np.partition(uniforms, place)[place])
+    numbers = (uniforms * 2.0**BITS).astype(np.int64)
+    found, n_left = 0, BITS
+    while n_left:
+        n_next = min(BITS_AT_ONCE, n_left)
+        n_left -= n_next
+        counts = comm.sum(np.bincount(numbers >> n_left, minlength=1 << n_next))
+        n_up_to = np.cumsum(counts)
+        digit = int(np.searchsorted(n_up_to, place, side="right"))
+        place -= int(n_up_to[digit] - counts[digit])
+        found = (found << n_next) + digit
+        numbers = numbers[numbers >> n_left == digit] - (digit << n_left)
+    return found * 2.0**-BITS
 
 
 def _digest_names(sequences: Sequences) -> Identities:

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from abuse.metamorphic.answers import file_of
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
 from hedgerow.relational import RelationalFeatures
 from hedgerow.state import State
+from hedgerow.training import trial
 from hedgerow.training.shared_training import check_agreement
 from reference.shuffled import make_parents, make_sequences, to_items
 
@@ -102,6 +104,28 @@ def test_any_division(make, division, tmp_path):
     check_same(lambda: make(order=2), "columns", division, tmp_path, **given)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_both_decoders_are_tried(make, form, tmp_path, monkeypatch):
+    if make is make_linear and form == "gaps":
+        form = "columns"
+    for name, value in [("LEAST_LABELS", 20), ("PIECE", 8), ("PIECES", 4), ("LEAST", 60)]:
+        monkeypatch.setattr(trial, name, value)
+    tried = []
+
+    def hold_trial(*arguments):
+        tried.append(trial_held(*arguments))
+        return tried[-1]
+
+    trial_held = trial.hold_trial
+    monkeypatch.setattr(trial, "hold_trial", hold_trial)
+    check_same(lambda: make(decode="auto"), form, "shuffled", tmp_path, sample_weight=WEIGHTS)
+    half = len(tried) // 2
+    alone, spread = np.concatenate(tried[:half]), np.concatenate(tried[half:])
+    assert np.any(alone)
+    assert np.sort(alone).tolist() == np.sort(spread).tolist()
+
+
 def test_eval_sets_are_the_same_on_all_workers(tmp_path):
     def work(comm):
         own = DIVISIONS["halves"][comm.rank]
@@ -146,7 +170,6 @@ class Custom:
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
         (make_trees(stratified=True), {}, "stratified is True, but comm has 2 workers"),
-        (make_trees(decode="auto"), {}, "decode is 'auto', but comm has 2 workers and no eval_set"),
         (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
         (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
@@ -183,6 +206,42 @@ def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
         return (tmp_path / str(comm.rank)).read_bytes()
 
     assert set(ThreadComm.run(2, work)) == set(ThreadComm.run(1, work))
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "checkpoint"])
+def test_other_arguments_on_another_worker(name, tmp_path):
+    def work(comm):
+        given = {"sample_weight": [1.0], "checkpoint": Checkpoint(tmp_path / "checkpoint")}
+        more = {name: given[name]} if comm.rank else {}
+        make_trees().fit(X[:1], Y[:1], comm=comm, **more)
+
+    with pytest.raises(ValueError, match=f"{name} is given on one worker and not on another; all"):
+        ThreadComm.run(2, work)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_workers_that_know_no_label_or_do_not_count(make, tmp_path):
+    lengths = list(map(len, X))
+    hidden = [[None] * n if i in DIVISIONS["uneven"][0] else Y[i] for i, n in enumerate(lengths)]
+    weights = np.repeat(np.where(np.arange(40) < 5, 0.0, 1.0), lengths)
+    weights[-1] = 0.5  # only there do weights differ within a sequence
+
+    def fit(comm):
+        own = list(DIVISIONS["uneven"][comm.rank]) if comm.size > 1 else range(40)
+        rows = np.concatenate([np.full(lengths[i], i) for i in own])
+        marked = np.isin(np.repeat(np.arange(40), lengths), own)
+        partly = make().fit([X[i] for i in own], [hidden[i] for i in own], comm=comm)
+        flat = np.concatenate([X[i] for i in own]), np.concatenate([Y[i] for i in own])
+        weighed = make().fit(*flat, weights[marked], groups=rows, comm=comm)
+        return [file_of(crf) for crf in (partly, weighed)]
+
+    (alone,) = ThreadComm.run(1, fit)
+    assert ThreadComm.run(3, fit) == [alone] * 3
+    with pytest.raises(ValueError, match="sample_weight is zero for every sequence; at least"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:2], Y[:2], [0.0, 0.0], comm=comm))
+    nothing = [[None] * len(X[0])]
+    with pytest.raises(ValueError, match="y has no label at any of its 30 positions"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:1], nothing, comm=comm))
 
 
 def test_other_columns_on_another_worker():

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from abuse.batch import strict_warnings
 from abuse.metamorphic.answers import file_of
 from abuse.metamorphic.checkpoint import stop
+from abuse.metamorphic.workers import fit_together
 from abuse.training import FLAT_FORMS, Training
 from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
 from reference.covering import cover, pairs_of
@@ -32,6 +33,16 @@ SHARED = {
     "output": ["default", "pandas", "polars"],
     "n_jobs": [1, 2],
     "graph": ["chain", "tree", "ancestors"],
+    "workers": [1, 2],
+}
+# What needs the examples of all workers at once.
+FOR_ONE_WORKER = {
+    ("form", "facts"),
+    ("watched", "held out"),
+    ("transitions", "trees"),
+    *(("sampled", how) for how in ("by label", "by gradient")),
+    *(("missing_values", method) for method in ("fractional", "surrogate", "impute")),
+    *(("base", base) for base in ("weights folds", "pairs", "trees folds")),
 }
 OWN = {
     LinearCRF: {
@@ -85,6 +96,7 @@ def is_allowed(row):
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
         or (row.get("constrained") == "scheme" and row.get("graph", "chain") != "chain")
         or (row.get("gaps") and row.get("base", "trees").partition(" ")[0] not in ("", "trees"))
+        or (row.get("workers") == 2 and not FOR_ONE_WORKER.isdisjoint(row.items()))
     )
 
 
@@ -186,6 +198,8 @@ def test_any_two_choices(estimator, row, tmp_path):
         crf = run(training.build(), checkpoint=Checkpoint(path))
         file = file_of(crf)
         assert file_of(run(clone(crf))) == file
+        if row["workers"] == 2:
+            assert fit_together(training, [[0, 2, 4], [1, 3]], fit) == [file, file]
         loaded = load(file)
         assert file_of(loaded) == file
         check_answers(loaded, training)

@@ -186,12 +186,12 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         return self.scores.runs(arcs)
 
     def measure_mixing(
-        self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64] | None = None
+        self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64]
     ) -> Mixing:
         """How far labels depend on each other.
 
         ``arc_sums`` are counts of the arcs by which a first-order chain is found that resembles one
-        over an automaton. None: those that ``found`` expects, which must be of all sequences.
+        over an automaton.
         """
         settings = self.settings
         return measure_curvature(
@@ -199,7 +199,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
             found.scores,
             self.training.grammar,
             found.posteriors,
-            found.arc_sums if arc_sums is None else arc_sums,
+            arc_sums,
             weights=targets.mean_weights,
             n_threads=settings.n_threads,
         )
@@ -268,10 +268,11 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
         """Slopes take the place of the marginals, unless they have one of their own."""
-        mixing = self.measure_mixing(self.targets, found)
+        arc_sums = found.arc_sums
+        mixing = self.measure_mixing(self.targets, found, arc_sums)
         probabilities = found.probabilities()
         self._curvatures = self._find_curvatures(mixing, probabilities)
-        expected = self.trellis.pattern_sums(found.arc_sums)
+        expected = self.trellis.pattern_sums(arc_sums)
         pattern_curvatures = self.bound.curvatures(mixing, probabilities, expected)
         slopes = self._known
         if slopes is None:

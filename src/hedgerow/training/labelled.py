@@ -183,12 +183,12 @@ def read_labelled(
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
     if labels is None:
-        labels, codes = Labels.learn(column)
+        labels, codes = Labels.learn(column, comm)
         if comm.size > 1:
             labels = labels.union(comm.gather(labels))
             codes = labels.encode(column, sequences)
     else:
-        column.require_any()
+        column.require_any(comm)
         codes = labels.encode(column, sequences)
     if len(labels.classes) == 1:
         warn_user(
@@ -197,7 +197,7 @@ def read_labelled(
             "sequences"
         )
     constraints = _read_constraints(crf, labels, codes, sequences)
-    weight = read_sample_weight(sample_weight, sequences)
+    weight = read_sample_weight(sample_weight, sequences, comm)
     if weight.by_position is not None:
         column.require_all(sequences, "sample_weight weighs every row on its own")
     position_weights = _read_class_weight(crf, labels, column, codes, sequences, comm)

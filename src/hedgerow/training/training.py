@@ -38,7 +38,7 @@ from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.training.labelled import Labelled, read_labelled
 from hedgerow.training.shared_columns import share_columns
-from hedgerow.training.shared_training import check_agreement, check_shareable
+from hedgerow.training.shared_training import check_agreement, check_same_arguments, check_shareable
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
@@ -109,6 +109,9 @@ class Training(Generic[Form, AnyUpdate]):
             eval_set=self.eval_set,
             comm=self.comm,
         )
+        given = {"eval_set": self.eval_set, "init": self.init, "checkpoint": self.checkpoint}
+        beside = {"sample_weight": raw.sample_weight, "parents": raw.parents}
+        check_same_arguments(given | beside | {"base_scores": raw.base_scores}, self.comm)
         with _core.ThreadPool():
             return self.fit(self.read(raw))
 
