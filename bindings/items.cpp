@@ -391,6 +391,7 @@ void bind_items(nb::module_& module) {
           "add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); },
           nb::arg("name"))
       .def("names", &names_of)
+      .def("digests", [](const StringIndex& index) { return to_numpy(index.digests()); })
       .def(
           "numbers_by_count",
           [](const StringIndex& index, Array<const int64_t, 1> counts,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Schema, Sequences, SparseRows
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> S
     return Sequences(offsets, Schema("items", 0, None, ()), None, sparse, (), flat=False)
 
 
-def seen_items(sequences: Sequences, index: StringIndex) -> StringIndex:
-    """The attributes that occur in some items, in the order of their numbers."""
+def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> StringIndex:
+    """The attributes that occur in some items of any worker, in the order of their numbers."""
     from hedgerow import _core
 
     assert sequences.sparse is not None
     names, seen = index.names(), _core.StringIndex()
-    for number in np.unique(sequences.sparse.indices).tolist():
+    counts = comm.sum(np.bincount(sequences.sparse.indices, minlength=len(names)).astype(np.int64))
+    for number in np.flatnonzero(counts).tolist():
         seen.add(names[number])
     return seen
 
