@@ -7,6 +7,7 @@ they hold.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -26,15 +27,20 @@ BITS, BITS_AT_ONCE = 53, 11
 
 
 def identify_sequences(
-    sequences: Sequences, *more: NDArray[Any] | None, comm: Comm = ALONE
+    sequences: Sequences,
+    *more: NDArray[Any] | None,
+    attributes: Identities | None = None,
+    comm: Comm = ALONE,
 ) -> Identities:
     """A number for each sequence, (S,).
+
+    ``attributes`` are digests of their names, (A,), which stand for their numbers.
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
     only where sequences of any worker have the same name or hold the same, which have different
     numbers nevertheless; if they have these in common too, which has which does not matter.
     """
-    own = np.stack([_digest_names(sequences), _digest_arrays(sequences, more)])
+    own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
     found, ties = np.concatenate(parts, axis=1)
     order = np.lexsort((ties, found))
@@ -84,23 +90,31 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
     return found * 2.0**-BITS
 
 
-def _digest_names(sequences: Sequences) -> Identities:
+def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
     """Digests of what sequences are called, or else of what they hold, (S,)."""
     if sequences.ids is not None:
         names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
         return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
     columns = [column.codes for column in sequences.categorical]
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
-    return _digest_arrays(sequences, arrays, sequences.sparse)
+    return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
 
 
 def _digest_arrays(
-    sequences: Sequences, arrays: Sequence[NDArray[Any] | None], sparse: SparseRows | None = None
+    sequences: Sequences,
+    arrays: Sequence[NDArray[Any] | None],
+    sparse: SparseRows | None = None,
+    attributes: Identities | None = None,
 ) -> Identities:
     """Digests of what arrays and rows have for each sequence, (S,)."""
+    held: NDArray[Any] = np.empty(0) if sparse is None else sparse.indices
+    if attributes is not None:
+        held = attributes[held]
     given = [np.ascontiguousarray(array) for array in arrays if array is not None]
     by_position = [
-        array.reshape(len(array), -1) for array in given if len(array) == sequences.n_positions
+        array.reshape(len(array), math.prod(array.shape[1:]))
+        for array in given
+        if len(array) == sequences.n_positions
     ]
     by_sequence = [array for array in given if len(array) != sequences.n_positions]
 
@@ -113,7 +127,7 @@ def _digest_arrays(
         if sparse is not None:
             first, last = int(sparse.indptr[begin]), int(sparse.indptr[end])
             found.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
-            found.update(sparse.indices[first:last].view(np.uint8).data)
+            found.update(held[first:last].view(np.uint8).data)
             if sparse.values is not None:
                 found.update(sparse.values[first:last].view(np.uint8).data)
         return _to_number(found)

@@ -1,6 +1,7 @@
 """Training on several workers: the same model file for any number of them, and any division."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from abuse.metamorphic.answers import file_of
@@ -34,6 +35,12 @@ TREES = [
     ("names", {}),
     ("values", {"colsample_bynode": 0.7}),
     ("columns", {"subsample": 0.5}),
+    ("columns", {"stratified": True, "subsample": 0.7}),
+    ("columns", {"stratified": True, "negative_weight": "balanced", "trim": 0.05}),
+    ("columns", {"sampling_method": "gradient_based", "subsample": 0.5}),
+    ("columns", {"sampling_method": "gradient_based", "subsample": 0.5, "stratified": True}),
+    ("gaps", {"missing": "impute"}),
+    ("gaps", {"missing": "indicator"}),
     ("columns", {"class_weight": "balanced"}),
     ("columns", {"line_search": True}),
     ("columns", {"newton": False, "direction": "conjugate"}),
@@ -137,6 +144,83 @@ def test_eval_sets_are_the_same_on_all_workers(tmp_path):
     assert first == second
 
 
+EARLY = {"early_stopping_rounds": 2, "validation_fraction": 0.2, "decode": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("make", "form"),
+    [
+        (make_trees, "gaps"),
+        (make_trees, "values"),
+        (make_linear, "columns"),
+        (make_linear, "names"),
+    ],
+)
+def test_what_is_held_out(make, form, tmp_path):
+    given = {"sample_weight": WEIGHTS, "parents": PARENTS}
+    n_steps = {"n_rounds" if make is make_trees else "max_iter": 20}
+    metric = {"eval_metric": ["accuracy", "f1_macro"], "early_stopping_metric": "accuracy"}
+    check_same(lambda: make(**EARLY, **n_steps, **metric), form, "shuffled", tmp_path, **given)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_a_text_column_and_groups_of_which_some_are_held_out(make, tmp_path):
+    frame = pd.concat(
+        pd.DataFrame({"group": i, "a": x[:, 0], "text": np.where(x[:, 1] > 0, f"s{i}", "other")})
+        for i, x in enumerate(X)
+    )
+    labels = np.concatenate(Y)
+
+    def work(parts, comm):
+        own = np.isin(frame["group"], list(parts[comm.rank]))
+        crf = make(**EARLY, group_column="group").fit(frame[own], labels[own], comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes(), crf.history_["validation_loss"]
+
+    (alone,) = ThreadComm.run(1, lambda comm: work([range(40)], comm))
+    parts = DIVISIONS["shuffled"]
+    assert ThreadComm.run(3, lambda comm: work(parts, comm)) == [alone] * 3
+
+
+@pytest.mark.parametrize(("make", "form"), [(make_trees, "columns"), (make_linear, "names")])
+def test_a_worker_all_of_whose_sequences_are_held_out(make, form, tmp_path):
+    def crf_of():
+        return make(early_stopping_rounds=2, validation_fraction=0.5)
+
+    (alone,) = fit_parts(crf_of, form, [range(40)], tmp_path)
+    for own in range(4):
+        parts = [[own], [i for i in range(40) if i != own]]
+        assert fit_parts(crf_of, form, parts, tmp_path) == [alone] * 2
+
+
+def test_only_one_sequence_to_hold_out():
+    def work(comm):
+        y = [Y[0], [None] * len(Y[1])]
+        make_trees(**EARLY).fit(X[:2], y, sample_weight=[comm.rank, 1], comm=comm)
+
+    with pytest.raises(ValueError, match="a weight above 0 is 1 on the 2 workers"):
+        ThreadComm.run(2, work)
+
+
+def test_eval_sets_by_name(tmp_path):
+    def work(parts, comm):
+        own = parts[comm.rank]
+        crf = make_trees(
+            n_rounds=20,
+            early_stopping_rounds=2,
+            eval_metric="f1_macro",
+            early_stopping_metric="f1_macro",
+            decode="auto",
+        )
+        sets = {"dev": (X[:5], Y[:5]), "more": (X[5:9], Y[5:9])}
+        crf.fit([X[i] for i in own], [Y[i] for i in own], eval_set=sets, comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes(), crf.history_["more_f1_macro"]
+
+    (alone,) = ThreadComm.run(1, lambda comm: work([range(40)], comm))
+    assert ThreadComm.run(2, lambda comm: work(DIVISIONS["halves"], comm)) == [alone] * 2
+
+
 def test_the_first_worker_calls_back(tmp_path):
     called = []
 
@@ -169,8 +253,6 @@ class Custom:
     [
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
-        (make_trees(stratified=True), {}, "stratified is True, but comm has 2 workers"),
-        (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
         (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
         (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),

@@ -1,8 +1,8 @@
-"""Gathered sequences: some of every worker, put together for a small training on one of them."""
+"""Gathered data: labelled sequences of all workers, on every one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,71 +11,81 @@ from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE
 from hedgerow.encode import join_categories
-from hedgerow.sequences import Categorical, Sequences, SparseRows
+from hedgerow.sequences import Sequences, SparseRows
 from hedgerow.training.labelled import Labelled
 
 __all__ = ["gather_labelled"]
 
 
-def gather_labelled(labelled: Labelled) -> Labelled:
-    """The sequences of all workers, by rank, on every worker, as those of one worker alone.
+def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64] | None = None) -> Labelled:
+    """The sequences of all workers as those of one alone, by rank or by their identities, (S,).
 
-    Columns and labels must be the same on all of them already; there is no base model.
+    Attributes have the same numbers on all workers.
     """
     if labelled.comm.size == 1:
         return labelled
-    own = labelled.sequences, labelled.codes, labelled.sequence_weights, labelled.position_weights
-    sequences, codes, by_sequence, by_position = zip(*labelled.comm.gather(own), strict=True)
-    return replace(
+    own = (
+        labelled.sequences,
+        labelled.codes,
+        labelled.sequence_weights,
+        labelled.position_weights,
+        identities,
+    )
+    sequences, codes, by_sequence, by_position, found = zip(*labelled.comm.gather(own), strict=True)
+    together = replace(
         labelled,
-        sequences=_join_sequences(sequences),
+        sequences=_join(sequences),
         codes=np.concatenate(codes),
-        sequence_weights=_join(by_sequence),
-        position_weights=_join(by_position),
+        sequence_weights=_join_arrays(by_sequence),
+        position_weights=_join_arrays(by_position),
         comm=ALONE,
     )
+    if identities is None:
+        return together
+    order, offsets = np.argsort(np.concatenate(found)), together.sequences.offsets
+    return together.select(order, offsets[:-1][order], offsets[1:][order])
 
 
-def _join_sequences(parts: Sequence[Sequences]) -> Sequences:
-    columns = (part.categorical for part in parts)
+def _join(parts: Sequence[Sequences]) -> Sequences:
+    def join(part_of: Callable[[Sequences], NDArray[Any] | None]) -> NDArray[Any] | None:
+        return _join_arrays([part_of(part) for part in parts])
+
+    lengths = np.concatenate([part.lengths for part in parts])
+    columns = []
+    for everybodys in zip(*(part.categorical for part in parts), strict=True):
+        joined = [join_categories(column, everybodys) for column in everybodys]
+        codes = np.concatenate([column.codes for column in joined])
+        columns.append(replace(joined[0], codes=codes))
     return replace(
         parts[0],
-        offsets=_to_offsets(part.lengths for part in parts),
-        dense=_join([part.dense for part in parts]),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        dense=join(lambda part: part.dense),
         sparse=_join_rows([part.sparse for part in parts if part.sparse is not None]),
-        categorical=tuple(map(_join_columns, zip(*columns, strict=True))),
+        categorical=tuple(columns),
         ids=None,
-        parents=_join([part.parents for part in parts]),
-        base_scores=_join([part.base_scores for part in parts]),
+        parents=join(lambda part: part.parents),
+        base_scores=join(lambda part: part.base_scores),
     )
 
 
 def _join_rows(parts: Sequence[SparseRows]) -> SparseRows | None:
     if not parts:
         return None
-    have_values = any(part.values is not None for part in parts)
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    values = None
+    if any(part.values is not None for part in parts):
+        values = np.concatenate(
+            [np.ones(len(part.indices)) if part.values is None else part.values for part in parts]
+        )
     return SparseRows(
-        _to_offsets(np.diff(part.indptr) for part in parts),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.concatenate([part.indices for part in parts]),
-        np.concatenate(list(map(_values, parts))) if have_values else None,
+        values,
         parts[0].n_columns,
     )
 
 
-def _values(rows: SparseRows) -> NDArray[np.float64]:
-    return np.ones(len(rows.indices)) if rows.values is None else rows.values
-
-
-def _join_columns(parts: Sequence[Categorical]) -> Categorical:
-    joined = [join_categories(part, parts) for part in parts]
-    return replace(joined[0], codes=np.concatenate([part.codes for part in joined]))
-
-
-def _to_offsets(lengths: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.cumsum(np.concatenate([[0], *lengths])).astype(np.int64)
-
-
-def _join(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """All arrays one after the other; None if there are none."""
+def _join_arrays(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """One after another; workers have all of them, or none."""
     given = [part for part in parts if part is not None]
     return np.concatenate(given) if given else None

@@ -83,7 +83,10 @@ class Labelled:
     def identify(self) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order."""
         weights = self.sequence_weights, self.position_weights
-        return identify_sequences(self.sequences, self.codes, *weights, comm=self.comm)
+        digests = self.index.digests() if self.sequences.schema.kind == "items" else None
+        return identify_sequences(
+            self.sequences, self.codes, *weights, attributes=digests, comm=self.comm
+        )
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""
@@ -135,10 +138,10 @@ class Labelled:
         )
 
     def drop_unseen(self) -> Labelled:
-        """The same without the names of attributes that do not occur."""
+        """The same without the names of attributes that no worker has."""
         if self.sequences.schema.kind != "items":
             return self
-        return self.renumber(seen_items(self.sequences, self.index))
+        return self.renumber(seen_items(self.sequences, self.index, self.comm))
 
     def renumber(self, index: _core.StringIndex) -> Labelled:
         """The same by the numbers of another index, without attributes that it does not have."""

@@ -19,9 +19,7 @@ __all__ = ["check_agreement", "check_same_arguments", "check_shareable"]
 # Parameters, and those of their values that need examples of all workers at once.
 REFUSED: dict[str, tuple[Any, ...]] = {
     "transitions": ("trees",),
-    "missing": ("fractional", "surrogate", "impute"),
-    "sampling_method": ("gradient_based",),
-    "stratified": (True,),
+    "missing": ("fractional", "surrogate"),
     "device": ("cuda",),
 }
 
@@ -37,11 +35,6 @@ def check_shareable(
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
             raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
-    if crf.early_stopping_rounds is not None and eval_set is None:
-        raise ValueError(
-            f"early_stopping_rounds is {crf.early_stopping_rounds}, but {where} and no eval_set: "
-            "sequences are held out by one worker alone; pass the same eval_set on all workers"
-        )
     if getattr(crf, "base", None) is not None:
         raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
     if crf.queries is not None or Atoms.are_in(X):

@@ -210,8 +210,12 @@ class Training(Generic[Form, AnyUpdate]):
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
         """What to learn from, and what is held out."""
         learnt, held = hold_out(labelled, self.stopping.held_out, self.crf.random_state)
-        stays = held is None or self.trainer.extends is not None
-        return learnt if stays else learnt.drop_unseen(), held
+        if held is None or self.trainer.extends is not None:
+            return learnt, held
+        # As if what is held out had never been there.
+        learnt = learnt.drop_unseen()
+        sequences, index = share_columns(learnt.sequences, learnt.index, self.comm)
+        return replace(learnt, sequences=sequences, index=index), held
 
     def _eval_sets(
         self, held: Labelled | None, data: TrainingSet, base: TrainableBase | None
