@@ -22,26 +22,28 @@ def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64]) -> Label
 
     Attributes have the same numbers on all workers.
     """
+    found = np.concatenate(labelled.comm.gather(identities))
+    together = _gather(labelled)
+    order, offsets = np.argsort(found), together.sequences.offsets
+    return together.select(order, offsets[:-1][order], offsets[1:][order])
+
+
+def _gather(labelled: Labelled) -> Labelled:
+    """Those of one worker after those of another."""
     if labelled.comm.size == 1:
         return labelled
-    own = (
-        labelled.sequences,
-        labelled.codes,
-        labelled.sequence_weights,
-        labelled.position_weights,
-        identities,
-    )
-    sequences, codes, by_sequence, by_position, found = zip(*labelled.comm.gather(own), strict=True)
-    together = replace(
+    weights = labelled.sequence_weights, labelled.position_weights
+    parts = labelled.comm.gather((labelled.sequences, labelled.codes, *weights))
+    sequences, codes, by_sequence, by_position = zip(*parts, strict=True)
+    return replace(
         labelled,
         sequences=_join(sequences),
         codes=np.concatenate(codes),
         sequence_weights=_join_arrays(by_sequence),
         position_weights=_join_arrays(by_position),
+        base=labelled.base and _gather(labelled.base),
         comm=ALONE,
     )
-    order, offsets = np.argsort(np.concatenate(found)), together.sequences.offsets
-    return together.select(order, offsets[:-1][order], offsets[1:][order])
 
 
 def _join(parts: Sequence[Sequences]) -> Sequences:
@@ -63,6 +65,7 @@ def _join(parts: Sequence[Sequences]) -> Sequences:
         ids=None,
         parents=join(lambda part: part.parents),
         base_scores=join(lambda part: part.base_scores),
+        base=_join([part.base for part in parts if part.base]) if parts[0].base else None,
     )
 
 

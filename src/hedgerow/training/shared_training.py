@@ -39,8 +39,6 @@ def check_shareable(
             f"decode is 'auto', but {where} and no eval_set, on which decoders are compared; pass "
             "decode='viterbi' or decode='marginal', or an eval_set"
         )
-    if getattr(crf, "base", None) is not None:
-        raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
     if crf.queries is not None or Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "
