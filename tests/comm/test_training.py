@@ -40,6 +40,8 @@ TREES = [
     ("columns", {"sampling_method": "gradient_based", "subsample": 0.5}),
     ("columns", {"sampling_method": "gradient_based", "subsample": 0.5, "stratified": True}),
     ("gaps", {"missing": "impute"}),
+    ("columns", {"base": LinearCRF(max_iter=3, tol=0.0, decode="viterbi"), "base_folds": 2}),
+    ("names", {"base": LinearCRF(max_iter=3, tol=0.0, decode="viterbi"), "base_folds": 0}),
     ("gaps", {"missing": "indicator"}),
     ("columns", {"class_weight": "balanced"}),
     ("columns", {"line_search": True}),
@@ -182,7 +184,7 @@ def test_a_text_column_and_groups_of_which_some_are_held_out(make, tmp_path):
     assert ThreadComm.run(3, lambda comm: work(parts, comm)) == [alone] * 3
 
 
-@pytest.mark.parametrize(("make", "form"), [(make_trees, "columns"), (make_linear, "names")])
+@pytest.mark.parametrize(("make", "form"), [(make_trees, "columns"), (make_linear, "columns")])
 def test_a_worker_all_of_whose_sequences_are_held_out(make, form, tmp_path):
     def crf_of():
         return make(early_stopping_rounds=2, validation_fraction=0.5)
@@ -191,6 +193,12 @@ def test_a_worker_all_of_whose_sequences_are_held_out(make, form, tmp_path):
     for own in range(4):
         parts = [[own], [i for i in range(40) if i != own]]
         assert fit_parts(crf_of, form, parts, tmp_path) == [alone] * 2
+
+
+@pytest.mark.parametrize("form", ["columns", "names"])
+def test_a_base_where_some_sequences_are_held_out(form, tmp_path):
+    base = LinearCRF(max_iter=3, tol=0.0, **EARLY)
+    check_same(lambda: make_trees(**EARLY, base=base, base_folds=2), form, "uneven", tmp_path)
 
 
 def test_only_one_sequence_to_hold_out():
@@ -253,7 +261,6 @@ class Custom:
     [
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
-        (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
         (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),
         (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),

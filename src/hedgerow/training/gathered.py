@@ -22,28 +22,30 @@ def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64] | None = 
 
     Attributes have the same numbers on all workers.
     """
+    together = _gather(labelled)
+    if identities is None:
+        return together
+    found = np.concatenate(labelled.comm.gather(identities))
+    order, offsets = np.argsort(found), together.sequences.offsets
+    return together.select(order, offsets[:-1][order], offsets[1:][order])
+
+
+def _gather(labelled: Labelled) -> Labelled:
+    """Those of one worker after those of another."""
     if labelled.comm.size == 1:
         return labelled
-    own = (
-        labelled.sequences,
-        labelled.codes,
-        labelled.sequence_weights,
-        labelled.position_weights,
-        identities,
-    )
-    sequences, codes, by_sequence, by_position, found = zip(*labelled.comm.gather(own), strict=True)
-    together = replace(
+    weights = labelled.sequence_weights, labelled.position_weights
+    parts = labelled.comm.gather((labelled.sequences, labelled.codes, *weights))
+    sequences, codes, by_sequence, by_position = zip(*parts, strict=True)
+    return replace(
         labelled,
         sequences=_join(sequences),
         codes=np.concatenate(codes),
         sequence_weights=_join_arrays(by_sequence),
         position_weights=_join_arrays(by_position),
+        base=labelled.base and _gather(labelled.base),
         comm=ALONE,
     )
-    if identities is None:
-        return together
-    order, offsets = np.argsort(np.concatenate(found)), together.sequences.offsets
-    return together.select(order, offsets[:-1][order], offsets[1:][order])
 
 
 def _join(parts: Sequence[Sequences]) -> Sequences:
@@ -65,6 +67,7 @@ def _join(parts: Sequence[Sequences]) -> Sequences:
         ids=None,
         parents=join(lambda part: part.parents),
         base_scores=join(lambda part: part.base_scores),
+        base=_join([part.base for part in parts if part.base]) if parts[0].base else None,
     )
 
 

@@ -24,9 +24,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
 }
 
 
-def check_shareable(
-    crf: Any, objective: TrainingObjective, *, X: Any, eval_set: Any, comm: Comm
-) -> None:
+def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Comm) -> None:
     """Raise ValueError for what one worker alone can do, and several cannot."""
     if comm.size == 1:
         return
@@ -35,8 +33,6 @@ def check_shareable(
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
             raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
-    if getattr(crf, "base", None) is not None:
-        raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
     if crf.queries is not None or Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "

@@ -102,18 +102,16 @@ class Training(Generic[Form, AnyUpdate]):
 
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
-        check_shareable(
-            self.crf,
-            self.trainer.objective,
-            X=raw.X,
-            eval_set=self.eval_set,
-            comm=self.comm,
-        )
+        self.check_shareable(raw.X)
         given = {"eval_set": self.eval_set, "init": self.init, "checkpoint": self.checkpoint}
         beside = {"sample_weight": raw.sample_weight, "parents": raw.parents}
         check_same_arguments(given | beside | {"base_scores": raw.base_scores}, self.comm)
         with _core.ThreadPool():
             return self.fit(self.read(raw))
+
+    def check_shareable(self, X: Any) -> None:
+        """Raise ValueError for what one worker alone can do, if there are several."""
+        check_shareable(self.crf, self.trainer.objective, X=X, comm=self.comm)
 
     def fit(self, labelled: Labelled) -> dict[str, Any]:
         """Train a model on data that are read; returns the attributes of the estimator."""
@@ -292,7 +290,10 @@ class Training(Generic[Form, AnyUpdate]):
         weights = None if base is None else base.to_state().tensors
         return {
             "base_scores": digest,
-            "base": None if weights is None else fingerprint(weights, sequences.base),
+            # Workers have the same base, but it sees different sequences.
+            "base": None
+            if weights is None
+            else fingerprint(weights, sequences.base if self.comm.size == 1 else None),
         }
 
     def _begin(
