@@ -19,6 +19,7 @@ from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
 from reference.fitted_model import Losses, cost_matrix, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
+from reference.relational_databases import as_attributes
 
 EPSILON = np.finfo(np.float64).eps
 SINGLE_EPSILON = np.finfo(np.float32).eps
@@ -47,7 +48,7 @@ class Question:
         """Train, and draw what is known from the labellings that are possible."""
         training = Training.of(case["training"])
         crf = training.fit()
-        model = read_model(crf, [x for x, _ in training.sequences()])
+        model = read_model(crf, as_attributes(crf, [x for x, _ in training.sequences()]))
         asked = Training.of(case["training"], renewed=case["fresh"])
         question = cls(training, crf, model, asked, None)
         if not case["known"]:
@@ -64,8 +65,8 @@ class Question:
 
     @cached_property
     def xs(self) -> list[Any]:
-        """Each sequence alone."""
-        return [x for x, _ in self.asked.sequences()]
+        """Each sequence alone, as the slow model wants it: facts are attributes there."""
+        return as_attributes(self.crf, [x for x, _ in self.asked.sequences()])
 
     @cached_property
     def exact(self) -> list[Enumeration]:

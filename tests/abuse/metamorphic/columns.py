@@ -24,7 +24,7 @@ CONSTANTS = [0.0, 1.0, -2.5, None, "text"]  # None: missing everywhere
 def changed_columns(draw: st.DrawFn) -> Case:
     """Trainings on columns, and what becomes of these."""
     case = draw(trainings())
-    if case["data"]["form"] == "items":
+    if case["data"]["form"] in ("items", "facts"):
         case["data"]["form"] = "frames"
     frames = case["data"]["form"] in ("frames", *FLAT_FORMS)
     trees = case["estimator"] == "TreeCRF"
