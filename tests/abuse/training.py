@@ -262,6 +262,8 @@ class Training:
         found: dict[str, Any] = {}
         if form == "items":  # few positions may not have all attributes
             known = {name for x in self.X for item in x for name in item if item[name]}
+        elif form == "facts" and "held_out" in self.case:  # which queries are left is not known
+            known = set()
         elif form == "facts":
             known = set(self.fact_parameters()["queries"].fit(self.X).get_feature_names_out())
         else:

@@ -8,7 +8,7 @@ from abuse.kind import Case
 from abuse.training import FLAT_FORMS, SCHEMES
 from hedgerow.trees.missing import METHODS
 
-__all__ = ["learn_from_all", "may_refine", "trainings", "unwatch"]
+__all__ = ["draw_nothing", "learn_from_all", "may_refine", "trainings", "unwatch"]
 
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy", "f1"]
 FORMS = ["dense", "sparse", "frames", "items", "facts", *FLAT_FORMS]
@@ -49,6 +49,15 @@ def learn_from_all(case: Case) -> Case:
     case = {name: value for name, value in case.items() if name != "held_out"}
     case["parameters"] = dict(case["parameters"])
     _stop_by_nothing(case)
+    return case
+
+
+def draw_nothing(case: Case) -> Case:
+    """The same training without draws of sequences and positions, which go by what X holds."""
+    case = learn_from_all(case)
+    if case["estimator"] == "TreeCRF":
+        whole = {"subsample": 1.0, "stratified": False}
+        case = case | {"parameters": case["parameters"] | whole}
     return case
 
 

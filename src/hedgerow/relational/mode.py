@@ -100,7 +100,7 @@ def read_modes(modes: Any) -> tuple[Mode, ...]:
 def default_modes(database: Database) -> tuple[Mode, ...]:
     """Ground queries about every position, and other positions that it is linked to."""
     modes = []
-    for name, relation in database.relations.items():
+    for name, relation in sorted(database.relations.items()):
         if relation.is_position and relation.is_position[0]:
             signs: list[Sign] = ["-" if is_one else "#" for is_one in relation.is_position[1:]]
             types = [POSITION if is_one else "constant" for is_one in relation.is_position[1:]]
