@@ -20,6 +20,7 @@ from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
 from reference.fitted_model import Losses, cost_matrix, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
+from reference.relational_databases import as_attributes
 
 EPSILON = np.finfo(np.float64).eps
 SINGLE_EPSILON = np.finfo(np.float32).eps
@@ -30,7 +31,8 @@ def train(case: str) -> tuple[Training, LinearCRF | TreeCRF, NaiveModel]:
     """A training by its case in JSON, the model, and its oracle; kinds draw the same cases."""
     training = Training.of(json.loads(case))
     crf = training.fit()
-    return training, crf, read_model(crf, [x for x, _ in training.sequences()])
+    X = [x for x, _ in training.sequences()]
+    return training, crf, read_model(crf, as_attributes(crf, X))
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class Question:
 
     @cached_property
     def xs(self) -> list[Any]:
-        """Each sequence alone."""
-        return [x for x, _ in self.asked.sequences()]
+        """Each sequence alone, as the slow model wants it: facts are attributes there."""
+        return as_attributes(self.crf, [x for x, _ in self.asked.sequences()])
 
     @cached_property
     def exact(self) -> list[Enumeration]:
