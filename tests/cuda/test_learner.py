@@ -165,19 +165,11 @@ def test_columns_in_many_tiles(device, monkeypatch):
     Case(X).check(device)
 
 
-def test_sums_of_more_than_32_bits(device, monkeypatch):
-    monkeypatch.setattr(learners, "FEW_BITS", None)
-    monkeypatch.setattr(learners, "MANY_POSITIONS", 0)
-    monkeypatch.setattr(learners, "MANY_BITS", (30, 31))
-    X = draw_numbers(np.random.default_rng(4), 5, 0.1)
-    Case(X).check(device)
-
-
-def test_units_of_64_bits_give_nearly_the_same_trees(device, monkeypatch):
+def test_sums_of_more_than_32_bits_give_nearly_the_same_trees(device, monkeypatch):
     X = draw_numbers(np.random.default_rng(4), 5, 0.1)
     case, sampling = Case(X), Sampling(0.05)
     few = case.on_device(device, case.rules(), sampling, (0, 0))
-    monkeypatch.setattr(learners, "MANY_POSITIONS", 0)
+    monkeypatch.setattr(learners, "count_bits", lambda n: (34, 35))
     many = case.on_device(device, case.rules(), sampling, (0, 0))
     np.testing.assert_array_equal(few.columns, many.columns)
     np.testing.assert_allclose(few.values, many.values, rtol=1e-5)

@@ -152,6 +152,7 @@ T exchange(T value, unsigned from) {
 }  // namespace shim
 
 inline void __syncthreads() { shim::wait(shim::Status::kAtBarrier); }
+inline void __threadfence() {}
 inline void __syncwarp() { shim::wait(shim::Status::kInWarp); }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {

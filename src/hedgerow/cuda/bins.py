@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hedgerow.sequences import Sequences
 from hedgerow.trees.columns import Binned, Columns
 from hedgerow.trees.forest import Forest
 
-__all__ = ["NODE", "DeviceBins", "fill_absent", "pack_nodes"]
+__all__ = ["NODE", "DeviceBins", "DeviceTrees", "fill_absent", "pack_nodes"]
 
 # A node of a tree, as kernels/tree_nodes.cuh has it.
 NODE = np.dtype(
@@ -32,6 +33,68 @@ MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
 FARTHEST = 255
 THREADS = 256
 BLOCKS = 8  # of a multiprocessor
+
+
+# Nodes of trees that a block has in shared memory, and the size of each there.
+FEW_NODES, STEP_BYTES = 1024, 16
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceTrees:
+    """Trees on a device, those of an output one after the other.
+
+    Attributes
+    ----------
+    nodes : (number of nodes, 64) uint8
+        See `NODE`.
+    first : (T,) int64
+        The first node of each tree.
+    sizes : (T,) int32
+        Number of nodes of each tree.
+    weights : (T,) float64
+        What the values of its leaves are multiplied by.
+    starts : (K + 1,) int32
+        Trees of output k are [k] to [k + 1] - 1.
+    groups : (n + 1,) int32
+        Blocks of threads have the outputs [i] to [i + 1] - 1.
+    capacity : int
+        How many nodes a block has room for; 0: trees are too large for it.
+    """
+
+    nodes: DeviceArray
+    first: DeviceArray
+    sizes: DeviceArray
+    weights: DeviceArray
+    starts: DeviceArray
+    groups: DeviceArray
+    capacity: int
+
+    @classmethod
+    def put(
+        cls,
+        device: Device,
+        nodes: DeviceArray,
+        first: NDArray[np.int64],
+        sizes: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        starts: NDArray[np.int32],
+    ) -> DeviceTrees:
+        """Copy what is known of trees whose nodes are on a device."""
+        capacity = max(FEW_NODES, int(sizes.max(initial=0)))
+        if capacity * STEP_BYTES > device.shared_bytes:
+            capacity = 0
+        ends = np.concatenate([[0], np.cumsum(sizes)])[starts]
+        groups = [0]
+        for output in range(1, len(starts)):
+            if ends[output] - ends[groups[-1]] > capacity > 0 and output - 1 > groups[-1]:
+                groups.append(output - 1)
+        groups.append(len(starts) - 1)
+        arrays = (first, sizes, weights, starts, np.array(groups, np.int32))
+        return cls(nodes, *map(device.upload, arrays), capacity)
+
+    def with_weights(self, weights: NDArray[np.float64], device: Device) -> DeviceTrees:
+        """The same trees with other weights."""
+        return replace(self, weights=device.upload(weights))
 
 
 class DeviceBins:
@@ -106,25 +169,21 @@ class DeviceBins:
         order = np.argsort(forest.outputs, kind="stable")
         counts = np.bincount(forest.outputs, minlength=forest.n_outputs)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        sizes = np.diff(forest.tree_offsets).astype(np.int32)[order]
         first, weights = forest.tree_offsets[:-1][order], forest.tree_weights[order]
-        nodes, upload = pack_nodes(forest), device.upload
-        self.add_nodes(upload(nodes), upload(first), upload(weights), upload(starts), scores, out)
+        nodes = device.upload(pack_nodes(forest))
+        self.add_trees(DeviceTrees.put(device, nodes, first, sizes, weights, starts), scores, out)
 
-    def add_nodes(
-        self,
-        nodes: DeviceArray,
-        first: DeviceArray,
-        weights: DeviceArray,
-        starts: DeviceArray,
-        scores: DeviceArray,
-        out: DeviceArray,
-    ) -> None:
-        """The same with nodes that are on the device, and the first node of each tree."""
-        n_rows, n_blocks = self.layout.n_rows, BLOCKS * self.device.n_multiprocessors
-        n_blocks = max(1, min(-(-scores.size // THREADS), n_blocks))
+    def add_trees(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
+        """The same with trees that are on the device."""
+        n_rows, n_groups = self.layout.n_rows, len(trees.groups) - 1
+        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        n_blocks = max(1, min(-(-n_rows // THREADS), most))
         self.kernels.launch(
-            "add_trees", n_blocks, THREADS, nodes, first, weights, starts, self.by_row,
+            "add_trees", (n_blocks, n_groups), THREADS, trees.nodes, trees.first, trees.sizes,
+            trees.weights, trees.starts, trees.groups, trees.capacity, self.by_row,
             4 * self.n_words, *self.neighbours, n_rows, scores, out,
+            shared_bytes=STEP_BYTES * trees.capacity,
         )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ class DeviceChain:
         self._arcs = device.empty(n_arcs, np.float64)
         self._factors = device.empty(n_arcs + 1, np.float64)
         self._n_blocks, self._n_threads, n_sums = self._grid()
-        self._partial = device.empty((2 * n_arcs, n_sums), np.float64)
+        self._partial = device.empty((2 + 2 * n_arcs, n_sums), np.float64)
         self._found = device.empty(2 + 2 * n_arcs, np.float64)
         self._n_right = device.empty(1, np.uint64)
         # Of decoders and tangents, made when they are asked for.
@@ -170,10 +170,10 @@ class DeviceChain:
         launch("exponentiate_arcs", 1, 256, self._arcs, factors, lost, n_sequences)
         grid = self._n_blocks, self._n_threads
         if self.layout.starts is not None:
-            n_cut = len(self.layout.starts) - 1
+            n_cut, n_scanners = len(self.layout.starts) - 1, 128 if self.n_labels <= 6 else 64
             launch("multiply_pieces", *grid, scores, factors, *self.pieces, self._products)
             launch(
-                "scan_products", n_cut, 64, self._products, self._starts, self._entering,
+                "scan_products", n_cut, n_scanners, self._products, self._starts, self._entering,
                 self._leaving,
             )  # fmt: skip
         launch(
@@ -188,20 +188,16 @@ class DeviceChain:
                 self._ahead, self._back,
             )  # fmt: skip
             launch(
-                "scan_messages", n_cut, 64, self._ahead, self._back, self._starts, self._before,
+                "scan_messages", n_cut, n_scanners, self._ahead, self._back, self._starts, self._before,
                 self._after,
             )  # fmt: skip
         launch(
             "backward", *grid, scores, factors, *self.pieces, self._most, self._weights,
-            self._entering, self._leaving, self._before, self._after, lost, messages,
-            self.marginals, self.gammas, self._partial,
-        )  # fmt: skip
-        launch(
-            "sum_losses", 1, 256, self._losses, self.pieces[2], self._weights, lost,
-            self.layout.n_pieces, n_sequences, self._found[:2],
+            self._entering, self._leaving, self._before, self._after, self._losses, lost,
+            messages, self.marginals, self.gammas, self._partial,
         )  # fmt: skip
         n_rows, n_columns = self._partial.shape
-        launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found[2:])
+        launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found)
         if weighted is not None:
             weighted.sum_up(lost, self._found)
 
@@ -261,20 +257,14 @@ class DeviceChain:
             sums += of_part.arc_sums
         return found, sums
 
-    def choose_labels(self) -> DeviceArray:
-        """The most probable label of each position, by the marginals, likewise."""
-        decoded, n_rows = self._decoded_labels(), np.int64(self.layout.n_rows)
-        self.kernels.launch(
-            "choose_labels", self._n_row_blocks, THREADS, self.marginals, n_rows, decoded
-        )
-        return decoded
-
-    def count_right(self, decoded: DeviceArray) -> int:
-        """How many labels are those that were given."""
+    def count_right(self, decoded: DeviceArray | None = None) -> int:
+        """How many labels are those that were given; by default the most probable ones."""
+        arrays = ("count_probable", self.marginals) if decoded is None else ("count_right", decoded)
+        name, found = arrays
         self.device.clear(self._n_right)
         self.kernels.launch(
-            "count_right", self._n_row_blocks, THREADS, decoded, self.labels,
-            np.int64(self.layout.n_rows), self._n_right,
+            name, self._n_row_blocks, THREADS, found, self.labels, np.int64(self.layout.n_rows),
+            self._n_right,
         )  # fmt: skip
         return int(self.device.download(self._n_right)[0])
 

@@ -197,4 +197,4 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         """On the device."""
         if self.training.decode == "viterbi":
             return self.chain.count_right(self.chain.viterbi(self.scores.by_row, arcs))
-        return self.chain.count_right(self.chain.choose_labels())
+        return self.chain.count_right()

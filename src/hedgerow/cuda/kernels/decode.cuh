@@ -52,15 +52,9 @@ extern "C" __global__ void __launch_bounds__(32)
   }
 }
 
-// The most probable label of each position, the first of equals; rows without a label are padding.
-extern "C" __global__ void __launch_bounds__(256)
-    choose_labels(const double* marginals, i64 n_rows, signed char* labels) {
-  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
-    int label = 0;
-    for (int k = 1; k < K; ++k)
-      if (marginals[row * K + k] > marginals[row * K + label]) label = k;
-    labels[row] = (signed char)label;
-  }
+__device__ __forceinline__ void add_count(u64 mine, u64* count) {
+  mine = warp_sum(mine);
+  if (lane_of_warp() == 0 && mine) atomicAdd(count, mine);
 }
 
 // n_right += rows whose label is that expected, of those that have one
@@ -69,6 +63,25 @@ extern "C" __global__ void __launch_bounds__(256)
   u64 mine = 0;
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid())
     mine += expected[row] >= 0 && labels[row] == expected[row];
-  mine = warp_sum(mine);
-  if (lane_of_warp() == 0 && mine) atomicAdd(n_right, mine);
+  add_count(mine, n_right);
+}
+
+// The same with the most probable label of each position, the first of equals.
+extern "C" __global__ void __launch_bounds__(256)
+    count_probable(const double* marginals, const signed char* expected, i64 n_rows, u64* n_right) {
+  u64 mine = 0;
+  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
+    if (expected[row] < 0) continue;
+    int label = 0;
+    double highest = marginals[row * K];
+    for (int k = 1; k < K; ++k) {
+      const double probability = marginals[row * K + k];
+      if (probability > highest) {
+        highest = probability;
+        label = k;
+      }
+    }
+    mine += label == expected[row];
+  }
+  add_count(mine, n_right);
 }

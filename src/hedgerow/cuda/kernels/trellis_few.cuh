@@ -13,6 +13,9 @@ typedef double Accumulator;
 typedef float Accumulator;  // registers are scarce
 #endif
 
+// Of a block that works on the pieces of a sequence: shared memory has a matrix for each.
+#define SCAN_THREADS (N_LABELS <= 6 ? 128 : 64)
+
 __device__ __forceinline__ void load_row(const double* table, int row, double* out) {
   UNROLL for (int k = 0; k < K; ++k) out[k] = table[(size_t)row * K + k];
 }
@@ -132,13 +135,15 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], with v_t[k] = exp(scores[t, k]) beta_t[k] divided
 // by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Of each warp, sums
-// over its pieces: partial (2 K K, number of warps), first n_{t-1}^-1 alpha_{t-1}[j] v_t[k], to be
-// multiplied by the factors of the arcs, then the curvatures of the arcs.
+// over its pieces: partial (2 + 2 K K, number of warps), first the losses, then how many pieces are
+// of lost sequences, n_{t-1}^-1 alpha_{t-1}[j] v_t[k], to be multiplied by the factors of the arcs,
+// and the curvatures of the arcs.
 extern "C" __global__ void __launch_bounds__(128)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
-             const float* message_before, const float* message_after, const int* lost,
-             const float2* messages, double* marginals, float* gammas, double* partial) {
+             const float* message_before, const float* message_after, const double* losses,
+             const int* lost, const float2* messages, double* marginals, float* gammas,
+             double* partial) {
   const Pieces pieces AS_PIECES;
   __shared__ double E[K * K];
   for (int i = threadIdx.x; i < K * K; i += blockDim.x) E[i] = factors[i];
@@ -147,11 +152,14 @@ extern "C" __global__ void __launch_bounds__(128)
   double pairs[K * K];
   Accumulator curvatures[K * K];
   UNROLL for (int i = 0; i < K * K; ++i) pairs[i] = curvatures[i] = 0;
-  if (c < n && !lost[sequence[c]]) {
+  const bool is_lost = c < n && lost[sequence[c]];
+  double loss = 0;
+  if (c < n && !is_lost) {
     const bool has_before = pieces.continues(c);
     const float from_first = message_before ? message_before[c] : 0.0f;
     const double weight = weights ? weights[sequence[c]] : 1.0;
     float from_next = message_after ? message_after[c] : 0.0f, from_after_next = 0.0f;
+    loss = weight * losses[c];
     double beta[K], after[K];
     UNROLL for (int k = 0; k < K; ++k) {
       beta[k] = leaving ? leaving[(size_t)c * K + k] : 1.0;
@@ -205,6 +213,13 @@ extern "C" __global__ void __launch_bounds__(128)
   }
   const int n_warps = gridDim.x * (blockDim.x >> 5);
   const i64 warp = c >> 5;
+  loss = warp_sum(loss);
+  const int n_lost = warp_sum((int)is_lost);
+  if (lane_of_warp() == 0) {
+    partial[warp] = loss;
+    partial[n_warps + warp] = n_lost;
+  }
+  partial += (size_t)2 * n_warps;
   UNROLL for (int i = 0; i < K * K; ++i) {
     const double of_pairs = warp_sum(pairs[i]), of_curvatures = warp_sum((double)curvatures[i]);
     if (lane_of_warp()) continue;
@@ -239,11 +254,11 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // Rows that enter and leave each piece, (n, K), for the pieces starts[s] to starts[s + 1] of each
 // sequence: a block for each, whose threads have neighbouring pieces.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_products(const double* products, const int* starts, double* entering, double* leaving) {
-  __shared__ double of_threads[64 * K * K], from_left[64 * K], from_right[64 * K];
+  __shared__ double of_threads[SCAN_THREADS * K * K], from_left[SCAN_THREADS * K], from_right[SCAN_THREADS * K];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / 64), end = start + (int)((i64)n * (at + 1) / 64);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS), end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   double product[K * K], next[K * K], row[K], moved[K];
   set_identity(product);
   for (int c = begin; c < end; ++c) {
@@ -254,14 +269,14 @@ extern "C" __global__ void __launch_bounds__(64)
   __syncthreads();
   UNROLL for (int k = 0; k < K; ++k) row[k] = 1.0;
   if (at == 0)
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < SCAN_THREADS; ++i) {
       UNROLL for (int k = 0; k < K; ++k) from_left[i * K + k] = row[k];
       row_times(row, of_threads + i * K * K, moved);
       normalize(moved);
       UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
     }
   if (at == 32)
-    for (int i = 63; i >= 0; --i) {
+    for (int i = SCAN_THREADS - 1; i >= 0; --i) {
       UNROLL for (int k = 0; k < K; ++k) from_right[i * K + k] = row[k];
       times_column(of_threads + i * K * K, row, moved);
       normalize(moved);
@@ -317,13 +332,13 @@ __device__ __forceinline__ float2 compose(float2 first, float2 then) {
 }
 
 // The messages that reach each piece from either side, (n,).
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_messages(const float2* ahead, const float2* back, const int* starts, float* from_left,
                   float* from_right) {
-  __shared__ float2 of_left[64], of_right[64];
-  __shared__ float left[64], right[64];
+  __shared__ float2 of_left[SCAN_THREADS], of_right[SCAN_THREADS];
+  __shared__ float left[SCAN_THREADS], right[SCAN_THREADS];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / 64), end = start + (int)((i64)n * (at + 1) / 64);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS), end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   float2 going = make_float2(1.0f, 0.0f), coming = make_float2(1.0f, 0.0f);
   for (int c = begin; c < end; ++c) going = compose(going, ahead[c]);
   for (int c = end - 1; c >= begin; --c) coming = compose(coming, back[c]);
@@ -332,12 +347,12 @@ extern "C" __global__ void __launch_bounds__(64)
   __syncthreads();
   float x = 0.0f;
   if (at == 0)
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < SCAN_THREADS; ++i) {
       left[i] = x;
       x = of_left[i].x * x + of_left[i].y;
     }
   if (at == 32)
-    for (int i = 63; i >= 0; --i) {
+    for (int i = SCAN_THREADS - 1; i >= 0; --i) {
       right[i] = x;
       x = of_right[i].x * x + of_right[i].y;
     }

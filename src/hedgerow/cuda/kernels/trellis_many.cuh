@@ -143,12 +143,13 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
 #undef COLUMN
 #undef LINE
 
-// partial (2 K K, number of groups)
+// partial (2 + 2 K K, number of groups)
 extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
-             const float* message_before, const float* message_after, const int* lost,
-             const float2* messages, double* marginals, float* gammas, double* partial) {
+             const float* message_before, const float* message_after, const double* losses,
+             const int* lost, const float2* messages, double* marginals, float* gammas,
+             double* partial) {
   MAKE_GROUP
   // Of label pairs (i, lane).
   double pairs[K];
@@ -168,9 +169,14 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
 #define COLUMN(i) (float)factors[(i) * K + own]
 #define LINE(i) factors[own * K + (i)]
 #endif
+  double loss = 0, n_lost = 0;
   for (i64 c = group.number(); c < n; c += group.n_groups) {
-    if (lost[sequence[c]]) continue;
+    if (lost[sequence[c]]) {
+      ++n_lost;
+      continue;
+    }
     const double weight = weights ? weights[sequence[c]] : 1.0;
+    loss += weight * losses[c];
     double beta = has_label ? 1.0 : 0.0, after = 0;
     float from_next = 0, from_after_next = 0;
     for (int t = length[c] - 1; t >= 0; --t) {
@@ -213,9 +219,14 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
       group.sync();
     }
   }
+  const i64 at = group.number();
+  if (lane == 0) {
+    partial[at] = loss;
+    partial[group.n_groups + at] = n_lost;
+  }
   if (!has_label) return;
+  partial += (size_t)2 * group.n_groups;
   UNROLL_LABELS for (int i = 0; i < K; ++i) {
-    const i64 at = group.number();
     partial[(size_t)(i * K + lane) * group.n_groups + at] = pairs[i];
     partial[(size_t)(K * K + i * K + lane) * group.n_groups + at] = curvatures[i];
   }

@@ -3,32 +3,78 @@
 
 #include "tree_nodes.cuh"
 
+// A node, as small as a walk needs it.
+struct Step {
+  int column, left;
+  u32 ways;  // those of the node, and above them 2^15 + the offset
+  float value;
+};
+__device__ __forceinline__ Step step_of(const Node& node) {
+  return {node.column, node.left, node.ways | (u32)(node.offset + 0x8000) << 16, node.value};
+}
+
+// Trees that add to scores, those of output k from starts[k] to starts[k + 1] - 1.
+struct Trees {
+  const Node* nodes;
+  const i64* first;       // (n,) the first node of each tree
+  const int* sizes;       // (n,) how many nodes it has
+  const double* weights;  // (n,)
+  const int* starts;      // (K + 1,)
+};
+#define TREES \
+  const Node *nodes, const i64 *first, const int *sizes, const double *weights, const int *starts
+#define AS_TREES {nodes, first, sizes, weights, starts}
+
 // out[t, k] = scores[t, k] + weight * value of the leaf of each tree of output k, one after the
-// other. Trees of output k are trees[starts[k]] to trees[starts[k + 1] - 1], each by its first
-// node; bins (n_rows, n_bytes).
+// other. Blocks of the same y have the same outputs, groups[y] to groups[y + 1] - 1. They copy the
+// nodes of some trees into shared memory, which has room for `capacity`, walk these for all their
+// rows, and go on to the next ones; with 0 they read nodes where they are. bins (n_rows, n_bytes)
 extern "C" __global__ void __launch_bounds__(256)
-    add_trees(const Node* nodes, const i64* trees, const double* weights, const int* starts,
-              const u8* bins, int n_bytes, NEIGHBOURS, int n_rows, const double* scores,
-              double* out) {
+    add_trees(TREES, const int* groups, int capacity, const u8* bins, int n_bytes, NEIGHBOURS,
+              int n_rows, const double* scores, double* out) {
+  const Trees trees AS_TREES;
   const Neighbours neighbours AS_NEIGHBOURS;
-  const i64 n = (i64)n_rows * K;
-  for (i64 i = thread_of_grid(); i < n; i += threads_of_grid()) {
-    const int row_of = (int)(i / K), k = (int)(i % K);
-    if (position[row_of] < 0) continue;
-    double score = scores[i];
-    for (int t = starts[k]; t < starts[k + 1]; ++t) {
-      const Node* tree = nodes + trees[t];
-      int at = 0;
-      while (tree[at].left >= 0) {
-        const Node& node = tree[at];
-        const int there = neighbours.at(row_of, node.offset);
-        const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + node.column];
-        at = node.left + (goes_left(node, bin, there < 0) ? 0 : 1);
-      }
-      score += weights[t] * (double)tree[at].value;
+  DYNAMIC_SHARED(Step, steps);
+  const int first_output = groups[blockIdx.y], end_output = groups[blockIdx.y + 1];
+  const int end = starts[end_output];
+  int begin = starts[first_output], stop = begin;
+  do {
+    int n_steps = 0;
+    for (; stop < end && (capacity == 0 || n_steps + sizes[stop] <= capacity); ++stop) {
+      for (int i = threadIdx.x; capacity > 0 && i < sizes[stop]; i += 256)
+        steps[n_steps + i] = step_of(nodes[first[stop] + i]);
+      n_steps += sizes[stop];
     }
-    out[i] = score;
-  }
+    __syncthreads();
+    for (i64 row_of = thread_of_grid(); row_of < n_rows; row_of += threads_of_grid()) {
+      if (position[row_of] < 0) continue;
+      const Step* tree = steps;
+      for (int k = first_output; k < end_output; ++k) {
+        const int from = starts[k] < begin ? begin : starts[k];
+        const int to = starts[k + 1] < stop ? starts[k + 1] : stop;
+        if (from >= to && starts[k] < starts[k + 1]) continue;
+        const size_t place = (size_t)row_of * K + k;
+        double score = from == starts[k] ? scores[place] : out[place];
+        for (int t = from; t < to; ++t) {
+          const Node* own = nodes + first[t];
+          Step step = capacity > 0 ? tree[0] : step_of(own[0]);
+          int at = 0;
+          while (step.left >= 0) {
+            const int there = neighbours.at((int)row_of, (int)(step.ways >> 16) - 0x8000);
+            const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + step.column];
+            const bool is_left = goes_left(step.ways, own[at].set, bin, there < 0);
+            at = step.left + (is_left ? 0 : 1);
+            step = capacity > 0 ? tree[at] : step_of(own[at]);
+          }
+          score += weights[t] * (double)step.value;
+          if (capacity > 0) tree += sizes[t];
+        }
+        out[place] = score;
+      }
+    }
+    __syncthreads();
+    begin = stop;
+  } while (stop < end);
 }
 
 // columns (n_columns, n_rows) = bins (n_rows, n_bytes), turned
