@@ -72,8 +72,8 @@ class ShimDevice(Device):
         array.view(np.uint8).reshape(-1)[...] = 0xCD if array.size else 0
         return array
 
-    def clear(self, array: np.ndarray) -> None:
-        array[...] = np.zeros((), array.dtype)
+    def clear(self, array: np.ndarray, byte: int = 0) -> None:
+        array[...] = np.frombuffer(bytes([byte] * array.itemsize), array.dtype)[0]
 
     def write(self, array: np.ndarray, out: np.ndarray) -> None:
         assert array.dtype == out.dtype

@@ -30,7 +30,6 @@ NODE = np.dtype(
     ]
 )
 MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
-FARTHEST = 255
 THREADS = 256
 BLOCKS = 8  # of a multiprocessor
 
@@ -125,21 +124,21 @@ class DeviceBins:
         self.device, self.layout = device, layout
         self.kernels = device.kernels("trees", n_labels)
         dense = fill_absent(columns, columns.bin(sequences, n_threads))
-        n_rows, (_, n_columns) = layout.n_rows, dense.shape
+        n_rows, (n_positions, n_columns) = layout.n_rows, dense.shape
         self.n_columns, self.n_words = n_columns, max(1, -(-n_columns // 4))
-        self.may_miss = (dense == 0).any(axis=0)
+        self.by_row = device.zeros((n_rows, 4 * self.n_words), np.uint8)
+        position = device.empty(n_rows, np.int32)
+        device.clear(position, 0xFF)
+        before, after = (device.zeros(n_rows, np.uint8) for _ in range(2))
+        rows, misses = device.upload(layout.rows), device.zeros(n_columns, np.uint8)
+        self.neighbours = position, rows, before, after
+        self.kernels.launch(
+            "lay_out", self.n_blocks, THREADS, device.upload(dense), n_columns, n_positions,
+            device.upload(layout.offsets), layout.n_sequences, 4 * self.n_words, *self.neighbours,
+            self.by_row, misses,
+        )  # fmt: skip
+        self.may_miss = device.download(misses) > 0
         self.may_miss[columns.n_dense :] |= columns.default_bins == 0
-        by_row = np.zeros((n_rows, 4 * self.n_words), np.uint8)
-        by_row[layout.rows, :n_columns] = dense
-        self.by_row = device.upload(by_row)
-        position = np.full(n_rows, -1, np.int32)
-        position[layout.rows] = np.arange(len(layout.rows), dtype=np.int32)
-        lengths = np.diff(layout.offsets)
-        inner = np.arange(len(layout.rows)) - np.repeat(layout.offsets[:-1], lengths)
-        sides = inner, np.repeat(lengths, lengths) - 1 - inner
-        reach = np.zeros((2, n_rows), np.uint8)
-        reach[:, layout.rows] = np.minimum(sides, FARTHEST)
-        self.neighbours = tuple(map(device.upload, (position, layout.rows, *reach)))
 
     @property
     def n_blocks(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +113,7 @@ class DeviceChain:
         # Of decoders and tangents, made when they are asked for.
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
+        self._recordings: dict[tuple[int, bool], tuple[DeviceArray, Callable[[], None]]] = {}
         self._prepare_pieces()
         self.weighted = None
         if position_weights is not None:
@@ -154,7 +157,7 @@ class DeviceChain:
         device, n_arcs = self.device, self.n_labels**2
         device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         weighted = self.weighted if by_position else None
-        self._launch(scores, weighted)
+        self._recorded(scores, weighted)()
         found = device.download(self._found)
         loss, n_lost = found[:2].tolist()
         factors = np.exp(arcs - arcs.max())
@@ -162,6 +165,16 @@ class DeviceChain:
         expected = Expected(loss, factors * sums, curvatures.clip(min=0))
         assert len(found) == 2 + 2 * n_arcs
         return expected if n_lost == 0 else self._repair(expected, scores, arcs, weighted)
+
+    def _recorded(
+        self, scores: DeviceArray, weighted: WeightedLikelihood | None
+    ) -> Callable[[], None]:
+        """The launches of a measurement, which are the same each time for the same array."""
+        key = id(scores), weighted is not None
+        if key not in self._recordings:
+            steps = self.device.record(partial(self._launch, scores, weighted))
+            self._recordings[key] = scores, steps
+        return self._recordings[key][1]
 
     def _launch(self, scores: DeviceArray, weighted: WeightedLikelihood | None) -> None:
         """All kernels of a measurement."""

@@ -57,8 +57,8 @@ class Device(ABC):
         """An array that is not filled."""
 
     @abstractmethod
-    def clear(self, array: DeviceArray) -> None:
-        """Set all bytes to 0."""
+    def clear(self, array: DeviceArray, byte: int = 0) -> None:
+        """Set all bytes to 0, or to another byte."""
 
     @abstractmethod
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:

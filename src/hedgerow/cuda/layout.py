@@ -83,9 +83,11 @@ class Layout:
             sequence = sequence[np.argsort(-lengths[sequence], kind="stable")]
             begin, length = offsets[:-1][sequence], lengths[sequence]
         first, n_rows = _interleave(length)
-        rows = np.empty(int(offsets[-1]), np.int32)
-        inner = np.arange(len(rows)) - np.repeat(np.cumsum(length) - length, length)
-        rows[np.repeat(begin, length) + inner] = np.repeat(first, length) + WARP * inner
+        order = np.argsort(begin)
+        shifts = (first - WARP * begin)[order].astype(np.int32)  # may wrap around, and back again
+        rows = np.arange(offsets[-1], dtype=np.int32)
+        rows *= WARP
+        rows += np.repeat(shifts, length[order])
         return cls(
             offsets,
             rows,

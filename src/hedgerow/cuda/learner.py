@@ -19,7 +19,7 @@ from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_position
 
 __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
-THREADS = 256
+THREADS, COUNTING = 256, 512
 ROWS_OF_BLOCK = 2048  # that kernels take at a time
 # All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU. Of
 # more positions these would be too coarse: then a position has as many units as with 2^20 of them.
@@ -31,7 +31,7 @@ NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
 # features of one node at most.
 WORKERS, PARTS = 4, 32
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
-TILE_BYTES = 48 << 10
+TILE_BYTES = 66 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,44 +50,58 @@ class TreeInputs:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Slots of histograms, and how they are cut so that each part fits into shared memory.
+    """Slots of histograms, and how columns are shared out so that each part fits shared memory.
 
     Attributes
     ----------
     slots, n_bins : (4 n_words,) int32
         First slot of each column at the first offset, -1 for padding; number of its bins.
     tiles : (n, 5) int32
-        Offset, first word, number of words, first slot, number of slots.
+        Offset, first word, number of words, how far apart bins are, number of bins.
     slots_of_offset : int
         How many slots the columns have at each offset.
+    n_bytes : int
+        Memory of the largest tile.
     """
 
     slots: NDArray[np.int32]
     n_bins: NDArray[np.int32]
     tiles: NDArray[np.int32]
     slots_of_offset: int
+    n_bytes: int
 
     @classmethod
-    def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
+    def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, n_bytes: int) -> Tiles:
         """Of columns with so many bins each, looked at at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
         slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
-        bounds = np.concatenate([[0], ends[3::4]])  # of words
-        tiles, first = [], 0
-        while first < n_words:
-            end = int(np.searchsorted(bounds, bounds[first] + max_slots, side="right")) - 1
-            end = min(max(end, first + 1), first + THREADS)
-            tiles.append((first, end - first, bounds[first], bounds[end] - bounds[first]))
-            first = end
-        n_slots = int(ends[-1])
+        most = padded.reshape(n_words, 4).max(axis=1)  # bins of a column of each word
+        n_parts = 1
+        while (largest := max(map(_tile_bytes, parts := np.array_split(most, n_parts)))) > n_bytes:
+            if n_parts == n_words:
+                break
+            n_parts += 1
+        firsts = np.cumsum([0, *map(len, parts)])
         of_offsets = [
-            (offset, word, n, slot + o * n_slots, size)
-            for o, offset in enumerate(offsets)
-            for word, n, slot, size in tiles
+            (offset, first, len(part), _stride(len(part)), part.max())
+            for offset in offsets
+            for first, part in zip(firsts[:-1], parts, strict=True)
         ]
-        return cls(slots, padded.clip(min=0), np.array(of_offsets, np.int32), n_slots)
+        return cls(
+            slots, padded.clip(min=0), np.array(of_offsets, np.int32), int(ends[-1]), largest
+        )
+
+
+def _stride(n_words: int) -> int:
+    """How far apart the bins of a tile are: columns are in different banks, of which are 32."""
+    return next((n for n in (4, 8, 16) if 4 * n_words <= n), 32 * -(-n_words // 8))
+
+
+def _tile_bytes(most_bins: NDArray[np.int32]) -> int:
+    """Memory of a tile with so many bins of a column in each word."""
+    return SLOT * int(most_bins.max() + 2) * _stride(len(most_bins))
 
 
 class DeviceLearner:
@@ -163,10 +177,8 @@ class DeviceLearner:
     def _describe(self, columns: Columns) -> None:
         """Columns, as the kernels want to know them."""
         device, n_words = self.device, self.bins.n_words
-        max_slots = min(TILE_BYTES, device.shared_bytes) // SLOT * 16 // 17
-        self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
-        largest = int(self.tiles.tiles[:, 4].max(initial=1))
-        self._tile_bytes = SLOT * (largest + (largest - 1) // 16)
+        n_bytes = min(TILE_BYTES, device.shared_bytes)
+        self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, n_bytes)
         self._few_bins = not columns.categorical.any() and columns.n_bins.max() <= FEW_BINS
         by_column = (self.tiles.slots, self.tiles.n_bins, self.tiles.tiles)
         self._slots, self._n_bins, self._tiles = map(device.upload, by_column)
@@ -286,6 +298,8 @@ class DeviceLearner:
         if sampling.negative_ratio > 0:
             key = draw_key(sampling.seed, round_number, Purpose.EXAMPLES)
             device.write(np.array([key], np.uint64), self._key)
+        if not self._n_of_node and self._features is None:
+            return
         key = draw_key(sampling.seed, round_number, Purpose.COLUMNS)
         if self._n_of_node:
             device.write(np.array([key], np.uint64), self._column_key)
@@ -362,13 +376,13 @@ class DeviceLearner:
         n_tiles = len(self.tiles.tiles)
         n_blocks = -(-WORKERS * self.device.n_multiprocessors // n_tiles)
         self.kernels.launch(
-            "count_examples", (n_blocks, n_tiles), THREADS,
+            "count_examples", (n_blocks, n_tiles), COUNTING,
             self.bins.by_row, self.bins.n_words, self._slots, self._n_bins, self._tiles,
             self.tiles.slots_of_offset, self.offsets[0], *self.bins.neighbours, self._rows[0],
             self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._n_safe,
             self._open, self.max_nodes, self._counted, self._starts, n_segments,
             self.n_histograms, self.n_slots, self._histograms,
-            shared_bytes=self._tile_bytes,
+            shared_bytes=self.tiles.n_bytes,
         )  # fmt: skip
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:

@@ -160,6 +160,7 @@ extern "C" __global__ void __launch_bounds__(256)
     collect_examples(const float2* derivatives, int n_rows, const double* units, int* n_examples,
                      Sum* totals, int* rows, Example* examples) {
   __shared__ int of_warps[8], base;
+  __shared__ Sum totals_of_warps[8];
   const int k = blockIdx.y, lane = lane_of_warp(), warp = threadIdx.x >> 5;
   const i64 start = (i64)blockIdx.x * 2048 + warp * 256 + lane;
   const double per_gradient = 1.0 / units[2 * k], per_curvature = 1.0 / units[2 * k + 1];
@@ -183,10 +184,7 @@ extern "C" __global__ void __launch_bounds__(256)
   total = {warp_sum(total.gradient), warp_sum(total.curvature)};
   if (lane == 0) {
     of_warps[warp] = n_own;
-    if (n_own) {
-      atomicAdd((u64*)&totals[k].gradient, (u64)total.gradient);
-      atomicAdd((u64*)&totals[k].curvature, (u64)total.curvature);
-    }
+    totals_of_warps[warp] = total;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -197,6 +195,9 @@ extern "C" __global__ void __launch_bounds__(256)
       sum += n;
     }
     base = atomicAdd(n_examples + k, sum);
+    for (int w = 1; w < 8; ++w) total = total + totals_of_warps[w];
+    atomicAdd((u64*)&totals[k].gradient, (u64)total.gradient);
+    atomicAdd((u64*)&totals[k].curvature, (u64)total.curvature);
   }
   __syncthreads();
   size_t at = (size_t)k * n_rows + base + of_warps[warp];

@@ -1,6 +1,7 @@
 // Walks: what trees add to scores.
 #pragma once
 
+#include "segments.cuh"
 #include "tree_nodes.cuh"
 
 // A node, as small as a walk needs it.
@@ -75,6 +76,25 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     begin = stop;
   } while (stop < end);
+}
+
+// Puts the bins (n, n_columns) of positions where their rows are in by_row (n_rows, n_bytes), and
+// says which rows are whose neighbours; misses[c] = 1 if any position misses a value of column c.
+extern "C" __global__ void __launch_bounds__(256)
+    lay_out(const u8* bins, int n_columns, int n, const i64* offsets, int n_sequences, int n_bytes,
+            int* position, const int* row, u8* before, u8* after, u8* by_row, u8* misses) {
+  for (i64 t = thread_of_grid(); t < n; t += threads_of_grid()) {
+    const int s = find_segment(offsets, n_sequences, t), to = row[t];
+    const i64 n_before = t - offsets[s], n_after = offsets[s + 1] - 1 - t;
+    position[to] = (int)t;
+    before[to] = n_before < 255 ? n_before : 255;
+    after[to] = n_after < 255 ? n_after : 255;
+    for (int c = 0; c < n_columns; ++c) {
+      const u8 bin = bins[t * n_columns + c];
+      by_row[(size_t)to * n_bytes + c] = bin;
+      if (bin == 0) misses[c] = 1;
+    }
+  }
 }
 
 // columns (n_columns, n_rows) = bins (n_rows, n_bytes), turned
