@@ -48,14 +48,6 @@ void append_node(const TreeNode& node, TreeArrays& out) {
   out.weights.push_back(node.weight);
 }
 
-void reserve_nodes(const std::vector<GrownTree>& trees, TreeArrays& out) {
-  size_t n = 0;
-  for (const GrownTree& tree : trees) n += tree.size();
-  for (auto* array : {&out.columns, &out.offsets, &out.sets, &out.lefts}) array->reserve(n);
-  for (auto* array : {&out.cuts, &out.missing_left, &out.outside_left}) array->reserve(n);
-  for (auto* array : {&out.values, &out.gains, &out.weights}) array->reserve(n);
-}
-
 template <class Has>
 bool has_any(const std::vector<GrownTree>& trees, Has has) {
   return std::ranges::any_of(trees,
@@ -103,7 +95,9 @@ Forest build_forest(const std::vector<GrownTree>& trees) {
   const bool has_surrogates =
       has_any(trees, [](const TreeNode& node) { return !node.surrogates.empty(); });
   TreeArrays arrays;
-  reserve_nodes(trees, arrays);
+  size_t n_nodes = 0;
+  for (const GrownTree& tree : trees) n_nodes += tree.size();
+  arrays.reserve_nodes(n_nodes);
   if (has_surrogates) arrays.surrogate_starts.push_back(0);
   for (const GrownTree& tree : trees) {
     for (const TreeNode& node : tree) {

@@ -176,6 +176,7 @@ inline unsigned __ballot_sync(unsigned, bool vote) {
   shim::wait(shim::Status::kInWarp);
   return votes;
 }
+inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
 inline int __popc(unsigned x) { return std::popcount(x); }
 template <class T, class Value>
 T atomicAdd(T* at, Value value) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ BLOCKS = 8  # of a multiprocessor
 
 
 # Nodes of trees that a block has in shared memory, and the size of each there.
-FEW_NODES, STEP_BYTES = 1024, 16
+FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 16, 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +90,6 @@ class DeviceTrees:
         groups.append(len(starts) - 1)
         arrays = (first, sizes, weights, starts, np.array(groups, np.int32))
         return cls(nodes, *map(device.upload, arrays), capacity)
-
-    def with_weights(self, weights: NDArray[np.float64], device: Device) -> DeviceTrees:
-        """The same trees with other weights."""
-        return replace(self, weights=device.upload(weights))
 
 
 class DeviceBins:
@@ -174,7 +170,7 @@ class DeviceBins:
         self.add_trees(DeviceTrees.put(device, nodes, first, sizes, weights, starts), scores, out)
 
     def add_trees(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
-        """The same with trees that are on the device."""
+        """The same with any trees that are on the device."""
         n_rows, n_groups = self.layout.n_rows, len(trees.groups) - 1
         most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
         n_blocks = max(1, min(-(-n_rows // THREADS), most))
@@ -184,6 +180,25 @@ class DeviceBins:
             4 * self.n_words, *self.neighbours, n_rows, scores, out,
             shared_bytes=STEP_BYTES * trees.capacity,
         )  # fmt: skip
+
+
+    def add_round(
+        self, nodes: DeviceArray, weights: DeviceArray, scores: DeviceArray, out: DeviceArray
+    ) -> bool:
+        """The same with one tree of each output, (K, n) nodes; False: they are too large for it."""
+        n_outputs, n_nodes = nodes.shape[:2]
+        together = min(n_outputs, min(ROUND_BYTES, self.device.shared_bytes) // n_nodes // STEP_BYTES)
+        if together == 0:
+            return False
+        n_groups, n_rows = -(-n_outputs // together), self.layout.n_rows
+        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        n_blocks = max(1, min(-(-n_rows * together // THREADS), most))
+        self.kernels.launch(
+            "add_round", (n_blocks, n_groups), THREADS, nodes, n_nodes, weights, together,
+            self.by_row, 4 * self.n_words, *self.neighbours, n_rows, scores, out,
+            shared_bytes=STEP_BYTES * n_nodes * together,
+        )  # fmt: skip
+        return True
 
 
 def pack_nodes(forest: Forest) -> NDArray[np.uint8]:

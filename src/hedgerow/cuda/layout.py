@@ -14,7 +14,7 @@ FEW_LABELS = 8
 WARP = 32
 # Longer sequences are cut into pieces, if there are few labels.
 LONGEST = 512
-PIECE = 128
+PIECE = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cuda.bins import NODE, DeviceBins, DeviceTrees
+from hedgerow.cuda.bins import NODE, DeviceBins
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.feature_choice import choose_features, count_features_of_node
 from hedgerow.trees.columns import Columns
@@ -19,7 +19,7 @@ from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_position
 
 __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
-THREADS, COUNTING = 256, 512
+THREADS = 256
 ROWS_OF_BLOCK = 2048  # that kernels take at a time
 # All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU. Of
 # more positions these would be too coarse: then a position has as many units as with 2^20 of them.
@@ -27,11 +27,11 @@ MANY_POSITIONS = 10_000_000
 OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
 FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
-# Blocks of each multiprocessor that share the examples of all nodes, and how many blocks share the
-# features of one node at most.
-WORKERS, PARTS = 4, 32
+# Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
+# suffices, and how many blocks share the features of one node at most.
+WORKERS, SHARED, PARTS = 8, 224 << 10, 32
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
-TILE_BYTES = 66 << 10
+TILE_BYTES = 48 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,58 +50,44 @@ class TreeInputs:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Slots of histograms, and how columns are shared out so that each part fits shared memory.
+    """Slots of histograms, and how they are cut so that each part fits into shared memory.
 
     Attributes
     ----------
     slots, n_bins : (4 n_words,) int32
         First slot of each column at the first offset, -1 for padding; number of its bins.
     tiles : (n, 5) int32
-        Offset, first word, number of words, how far apart bins are, number of bins.
+        Offset, first word, number of words, first slot, number of slots.
     slots_of_offset : int
         How many slots the columns have at each offset.
-    n_bytes : int
-        Memory of the largest tile.
     """
 
     slots: NDArray[np.int32]
     n_bins: NDArray[np.int32]
     tiles: NDArray[np.int32]
     slots_of_offset: int
-    n_bytes: int
 
     @classmethod
-    def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, n_bytes: int) -> Tiles:
+    def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
         """Of columns with so many bins each, looked at at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
         slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
-        most = padded.reshape(n_words, 4).max(axis=1)  # bins of a column of each word
-        n_parts = 1
-        while (largest := max(map(_tile_bytes, parts := np.array_split(most, n_parts)))) > n_bytes:
-            if n_parts == n_words:
-                break
-            n_parts += 1
-        firsts = np.cumsum([0, *map(len, parts)])
+        bounds = np.concatenate([[0], ends[3::4]])  # of words
+        tiles, first = [], 0
+        while first < n_words:
+            end = int(np.searchsorted(bounds, bounds[first] + max_slots, side="right")) - 1
+            end = min(max(end, first + 1), first + THREADS)
+            tiles.append((first, end - first, bounds[first], bounds[end] - bounds[first]))
+            first = end
+        n_slots = int(ends[-1])
         of_offsets = [
-            (offset, first, len(part), _stride(len(part)), part.max())
-            for offset in offsets
-            for first, part in zip(firsts[:-1], parts, strict=True)
+            (offset, word, n, slot + o * n_slots, size)
+            for o, offset in enumerate(offsets)
+            for word, n, slot, size in tiles
         ]
-        return cls(
-            slots, padded.clip(min=0), np.array(of_offsets, np.int32), int(ends[-1]), largest
-        )
-
-
-def _stride(n_words: int) -> int:
-    """How far apart the bins of a tile are: columns are in different banks, of which are 32."""
-    return next((n for n in (4, 8, 16) if 4 * n_words <= n), 32 * -(-n_words // 8))
-
-
-def _tile_bytes(most_bins: NDArray[np.int32]) -> int:
-    """Memory of a tile with so many bins of a column in each word."""
-    return SLOT * int(most_bins.max() + 2) * _stride(len(most_bins))
+        return cls(slots, padded.clip(min=0), np.array(of_offsets, np.int32), n_slots)
 
 
 class DeviceLearner:
@@ -177,8 +163,10 @@ class DeviceLearner:
     def _describe(self, columns: Columns) -> None:
         """Columns, as the kernels want to know them."""
         device, n_words = self.device, self.bins.n_words
-        n_bytes = min(TILE_BYTES, device.shared_bytes)
-        self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, n_bytes)
+        max_slots = min(TILE_BYTES, device.shared_bytes) // SLOT * 16 // 17
+        self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
+        largest = int(self.tiles.tiles[:, 4].max(initial=1))
+        self._tile_bytes = SLOT * (largest + (largest - 1) // 16)
         self._few_bins = not columns.categorical.any() and columns.n_bins.max() <= FEW_BINS
         by_column = (self.tiles.slots, self.tiles.n_bins, self.tiles.tiles)
         self._slots, self._n_bins, self._tiles = map(device.upload, by_column)
@@ -225,14 +213,7 @@ class DeviceLearner:
             rules.learning_rate,
         )
         self._rules = device.upload(np.array(numbers, np.float64))
-        self._trees = DeviceTrees.put(
-            device,
-            self.nodes,
-            np.arange(n_outputs, dtype=np.int64) * self.max_nodes,
-            np.full(n_outputs, self.max_nodes, np.int32),
-            np.ones(n_outputs),
-            np.arange(n_outputs + 1, dtype=np.int32),
-        )
+        self._weights = empty(n_outputs, np.float64)
         n_features = self.n_columns * len(self.offsets)
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
@@ -280,11 +261,11 @@ class DeviceLearner:
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
         """Add what trees give to scores; those that were grown last are on the device still."""
         grown = self._grown
-        if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
-            self.bins.add_forest(forest, scores, out)
-            return
-        self.device.write(forest.tree_weights, self._trees.weights)
-        self.bins.add_trees(self._trees, scores, out)
+        if grown is not None and forest.values.ctypes.data == grown.values.ctypes.data:
+            self.device.write(forest.tree_weights, self._weights)
+            if self.bins.add_round(self.nodes, self._weights, scores, out):
+                return
+        self.bins.add_forest(forest, scores, out)
 
     def _draw(self, round_number: int) -> None:
         """What is random in a round."""
@@ -373,21 +354,21 @@ class DeviceLearner:
 
     def _count(self, n_segments: int) -> None:
         """Histograms of the nodes that are to be counted."""
-        n_tiles = len(self.tiles.tiles)
-        n_blocks = -(-WORKERS * self.device.n_multiprocessors // n_tiles)
+        n_tiles, n_workers = len(self.tiles.tiles), min(WORKERS, SHARED // self._tile_bytes)
+        n_blocks = -(-n_workers * self.device.n_multiprocessors // n_tiles)
         self.kernels.launch(
-            "count_examples", (n_blocks, n_tiles), COUNTING,
+            "count_examples", (n_blocks, n_tiles), THREADS,
             self.bins.by_row, self.bins.n_words, self._slots, self._n_bins, self._tiles,
             self.tiles.slots_of_offset, self.offsets[0], *self.bins.neighbours, self._rows[0],
             self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._n_safe,
             self._open, self.max_nodes, self._counted, self._starts, n_segments,
             self.n_histograms, self.n_slots, self._histograms,
-            shared_bytes=self.tiles.n_bytes,
+            shared_bytes=self._tile_bytes,
         )  # fmt: skip
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
         """Of as many nodes of each tree as there are at most."""
-        n_parts = WORKERS * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
+        n_parts = 4 * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
         n_parts = max(1, min(n_parts, self._max_parts))
         self.kernels.launch(
             "find_splits", (n_nodes, self.n_outputs * n_parts), THREADS, int(is_root), self._chosen,

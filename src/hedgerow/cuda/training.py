@@ -111,6 +111,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             targets.codes,
             targets.mean_weights,
             targets.position_weights,
+            decode=training.decode,
         )
         self.learner = DeviceLearner(
             bins.device,
@@ -194,7 +195,5 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         objective: TrainingObjective,
         arcs: NDArray[np.float64],
     ) -> int:
-        """On the device."""
-        if self.training.decode == "viterbi":
-            return self.chain.count_right(self.chain.viterbi(self.scores.by_row, arcs))
-        return self.chain.count_right()
+        """On the device, where they were counted when they were measured."""
+        return found.expected.n_right

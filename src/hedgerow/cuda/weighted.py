@@ -73,5 +73,5 @@ class WeightedLikelihood:
         )
         launch(
             "sum_columns", -(-n_arcs // 32), 256, self._pairs, self.n_blocks, n_arcs,
-            found[2 : 2 + n_arcs],
+            found[3 : 3 + n_arcs],
         )  # fmt: skip

@@ -52,36 +52,13 @@ extern "C" __global__ void __launch_bounds__(32)
   }
 }
 
-__device__ __forceinline__ void add_count(u64 mine, u64* count) {
-  mine = warp_sum(mine);
-  if (lane_of_warp() == 0 && mine) atomicAdd(count, mine);
-}
-
-// n_right += rows whose label is that expected, of those that have one
+// n_right += rows whose label is that expected, of those that have one; a whole number
 extern "C" __global__ void __launch_bounds__(256)
-    count_right(const signed char* labels, const signed char* expected, i64 n_rows, u64* n_right) {
-  u64 mine = 0;
+    count_right(const signed char* labels, const signed char* expected, i64 n_rows,
+                double* n_right) {
+  int mine = 0;
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid())
     mine += expected[row] >= 0 && labels[row] == expected[row];
-  add_count(mine, n_right);
-}
-
-// The same with the most probable label of each position, the first of equals.
-extern "C" __global__ void __launch_bounds__(256)
-    count_probable(const double* marginals, const signed char* expected, i64 n_rows, u64* n_right) {
-  u64 mine = 0;
-  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
-    if (expected[row] < 0) continue;
-    int label = 0;
-    double highest = marginals[row * K];
-    for (int k = 1; k < K; ++k) {
-      const double probability = marginals[row * K + k];
-      if (probability > highest) {
-        highest = probability;
-        label = k;
-      }
-    }
-    mine += label == expected[row];
-  }
-  add_count(mine, n_right);
+  mine = warp_sum(mine);
+  if (lane_of_warp() == 0 && mine) atomicAdd(n_right, (double)mine);
 }

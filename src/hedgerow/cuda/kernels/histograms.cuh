@@ -7,20 +7,21 @@
 #include "examples.cuh"
 #include "segments.cuh"
 
-// A tile is some columns at one offset, whose histogram fits into shared memory. There its rows are
-// bins, with a row for missing values before them and one for what is outside of sequences after
-// them, and columns lie `stride` apart from a row to the next, so that they are in different banks.
+// A tile is some columns at one offset, whose histogram fits into shared memory. Of every column
+// there is a slot for missing values, one for each bin, and one for what is outside of sequences.
 struct Tile {
-  int offset, first_word, n_words, stride, n_bins;
+  int offset, first_word, n_words, first_slot, n_slots;
 };
 
-#define COUNTING 512  // threads of a block
-#define AT_ONCE 4     // examples of a thread whose loads are under way at the same time
+// Where a slot is in shared memory: columns of few bins lie in different banks.
+__device__ __forceinline__ int place_of(int slot) { return slot + (slot >> 4); }
+
+#define AT_ONCE 4  // examples of a thread whose loads are under way at the same time
 
 // histograms[node's place] of (K, n_histograms, n_slots). Four columns are a word of `bins`
 // (n_rows, n_words); slots (4 n_words of all columns,): the first slot of each column at the first
 // offset, -1 for padding; n_bins likewise. A block adds up to n_safe examples in 32 bits.
-extern "C" __global__ void __launch_bounds__(COUNTING)
+extern "C" __global__ void __launch_bounds__(256)
     count_examples(const u32* bins, int n_words, const int* slots, const int* n_bins,
                    const Tile* tiles, int slots_of_offset, int first_offset, NEIGHBOURS,
                    const int* rows, const Example* examples, const int* rows_odd,
@@ -30,16 +31,21 @@ extern "C" __global__ void __launch_bounds__(COUNTING)
   const Neighbours neighbours AS_NEIGHBOURS;
   DYNAMIC_SHARED(u32, words);
   const Tile tile = tiles[blockIdx.y];
-  const int outside = tile.n_bins + 1, n_places = (outside + 1) * tile.stride;
+  const int n_places = place_of(tile.n_slots - 1) + 1;
   u32 *gradients = words, *curvatures = words + n_places;
   const i64 n_all = starts[n_segments];
   i64 begin = n_all * blockIdx.x / gridDim.x;
   const i64 end = n_all * (blockIdx.x + 1) / gridDim.x;
   if (begin >= end) return;
-  const int n_together = COUNTING / tile.n_words, own = threadIdx.x / tile.n_words;
-  const int own_word = threadIdx.x % tile.n_words;
-  // Lanes begin with different columns of their words, and so use all banks.
-  const int turn = lane_of_warp() >> 3;
+  const int n_together = 256 / tile.n_words, own = threadIdx.x / tile.n_words;
+  const int word = tile.first_word + threadIdx.x % tile.n_words;
+  const int shift = tile.first_slot - (tile.offset - first_offset) * slots_of_offset;
+  int first_slots[4], last_slots[4];
+  UNROLL for (int j = 0; j < 4; ++j) {
+    first_slots[j] = slots[4 * word + j] - shift;
+    last_slots[j] = first_slots[j] + n_bins[4 * word + j] + 1;
+    if (slots[4 * word + j] < 0) first_slots[j] = -1;
+  }
   for (int s = find_segment(starts, n_segments, begin); begin < end;) {
     const int k = nodes[s] / max_nodes;
     i64 stop = end < starts[s + 1] ? end : starts[s + 1];
@@ -48,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(COUNTING)
       ++s;
       continue;
     }
-    for (int i = threadIdx.x; i < 2 * n_places; i += COUNTING) words[i] = 0;
+    for (int i = threadIdx.x; i < 2 * n_places; i += 256) words[i] = 0;
     __syncthreads();
     const OpenNode& node = open[nodes[s]];
     const size_t from = (size_t)k * n_rows + node.begin;
@@ -68,29 +74,26 @@ extern "C" __global__ void __launch_bounds__(COUNTING)
       }
       UNROLL for (int r = 0; r < AT_ONCE; ++r) {
         if (at[r] >= 0) at[r] = neighbours.at(at[r], tile.offset);
-        four[r] = at[r] < 0 ? 0 : bins[(size_t)at[r] * n_words + tile.first_word + own_word];
+        four[r] = at[r] < 0 ? 0 : bins[(size_t)at[r] * n_words + word];
       }
       UNROLL for (int r = 0; r < AT_ONCE; ++r) {
         if (found[r].curvature == 0) continue;
-        UNROLL for (int i = 0; i < 4; ++i) {
-          const int j = (i + turn) & 3;
-          const int bin = at[r] < 0 ? outside : (four[r] >> (8 * j)) & 255;
-          const int place = bin * tile.stride + 4 * own_word + j;
+        UNROLL for (int j = 0; j < 4; ++j) {
+          if (first_slots[j] < 0) continue;
+          const int place = place_of(at[r] < 0 ? last_slots[j]
+                                               : first_slots[j] + ((four[r] >> (8 * j)) & 255));
           atomicAdd(gradients + place, (u32)found[r].gradient);
           atomicAdd(curvatures + place, found[r].curvature);
         }
       }
     }
     __syncthreads();
-    Sum* out = histograms + ((size_t)k * n_histograms + node.histogram) * n_slots +
-               (size_t)(tile.offset - first_offset) * slots_of_offset;
-    for (int i = threadIdx.x; i < n_places; i += COUNTING) {
-      const int bin = i / tile.stride, column = 4 * tile.first_word + i % tile.stride;
-      const u32 curvature = curvatures[i];
-      if (curvature == 0 || slots[column] < 0) continue;
-      Sum& sum = out[slots[column] + (bin == outside ? n_bins[column] + 1 : bin)];
-      atomicAdd((u64*)&sum.gradient, (u64)(i64)(int)gradients[i]);
-      atomicAdd((u64*)&sum.curvature, (u64)curvature);
+    Sum* out = histograms + ((size_t)k * n_histograms + node.histogram) * n_slots + tile.first_slot;
+    for (int i = threadIdx.x; i < tile.n_slots; i += 256) {
+      const u32 curvature = curvatures[place_of(i)];
+      if (curvature == 0) continue;
+      atomicAdd((u64*)&out[i].gradient, (u64)(i64)(int)gradients[place_of(i)]);
+      atomicAdd((u64*)&out[i].curvature, (u64)curvature);
     }
     __syncthreads();
     begin = stop;

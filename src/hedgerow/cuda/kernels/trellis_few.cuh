@@ -135,15 +135,15 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], with v_t[k] = exp(scores[t, k]) beta_t[k] divided
 // by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Of each warp, sums
-// over its pieces: partial (2 + 2 K K, number of warps), first the losses, then how many pieces are
-// of lost sequences, n_{t-1}^-1 alpha_{t-1}[j] v_t[k], to be multiplied by the factors of the arcs,
-// and the curvatures of the arcs.
+// over its pieces: partial (3 + 2 K K, number of warps), first the losses, how many pieces are of
+// lost sequences, how many labels are the most probable ones, then n_{t-1}^-1 alpha_{t-1}[j] v_t[k],
+// to be multiplied by the factors of the arcs, and the curvatures of the arcs.
 extern "C" __global__ void __launch_bounds__(128)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
              const float* message_before, const float* message_after, const double* losses,
-             const int* lost, const float2* messages, double* marginals, float* gammas,
-             double* partial) {
+             const int* lost, const float2* messages, const signed char* labels, double* marginals,
+             float* gammas, double* partial) {
   const Pieces pieces AS_PIECES;
   __shared__ double E[K * K];
   for (int i = threadIdx.x; i < K * K; i += blockDim.x) E[i] = factors[i];
@@ -154,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(128)
   UNROLL for (int i = 0; i < K * K; ++i) pairs[i] = curvatures[i] = 0;
   const bool is_lost = c < n && lost[sequence[c]];
   double loss = 0;
+  int n_right = 0;
   if (c < n && !is_lost) {
     const bool has_before = pieces.continues(c);
     const float from_first = message_before ? message_before[c] : 0.0f;
@@ -203,10 +204,18 @@ extern "C" __global__ void __launch_bounds__(128)
       double u[K], f[K];
       load_row(scores, row, u);
       exponentiate(u, f);
+      int probable = 0;
+      double highest = -1.0;
       UNROLL for (int k = 0; k < K; ++k) {
-        marginals[(size_t)row * K + k] = alpha[k] * beta[k] * per_norm;
+        const double p = alpha[k] * beta[k] * per_norm;
+        marginals[(size_t)row * K + k] = p;
+        if (p > highest) {
+          highest = p;
+          probable = k;
+        }
         after[k] = f[k] * beta[k];
       }
+      n_right += labels && labels[row] == probable;
       normalize(after);
       from_after_next = from_next;
     }
@@ -215,11 +224,13 @@ extern "C" __global__ void __launch_bounds__(128)
   const i64 warp = c >> 5;
   loss = warp_sum(loss);
   const int n_lost = warp_sum((int)is_lost);
+  n_right = warp_sum(n_right);
   if (lane_of_warp() == 0) {
     partial[warp] = loss;
     partial[n_warps + warp] = n_lost;
+    partial[2 * n_warps + warp] = n_right;
   }
-  partial += (size_t)2 * n_warps;
+  partial += (size_t)3 * n_warps;
   UNROLL for (int i = 0; i < K * K; ++i) {
     const double of_pairs = warp_sum(pairs[i]), of_curvatures = warp_sum((double)curvatures[i]);
     if (lane_of_warp()) continue;
@@ -250,6 +261,28 @@ extern "C" __global__ void __launch_bounds__(128)
     UNROLL for (int i = 0; i < K * K; ++i) product[i] = next[i] * f[i % K];
   }
   UNROLL for (int i = 0; i < K * K; ++i) products[(size_t)c * K * K + i] = product[i];
+}
+
+// The rows that enter each of the matrices begin to end - 1 from the left, if `left` enters the first,
+// and from the right, if `right` enters the last.
+__device__ __forceinline__ void spread_rows(const double* products, int begin, int end,
+                                            const double* left, const double* right,
+                                            double* entering, double* leaving) {
+  double row[K], moved[K];
+  UNROLL for (int k = 0; k < K; ++k) row[k] = left[k];
+  for (int c = begin; c < end; ++c) {
+    UNROLL for (int k = 0; k < K; ++k) entering[(size_t)c * K + k] = row[k];
+    row_times(row, products + (size_t)c * K * K, moved);
+    normalize(moved);
+    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  }
+  UNROLL for (int k = 0; k < K; ++k) row[k] = right[k];
+  for (int c = end - 1; c >= begin; --c) {
+    UNROLL for (int k = 0; k < K; ++k) leaving[(size_t)c * K + k] = row[k];
+    times_column(products + (size_t)c * K * K, row, moved);
+    normalize(moved);
+    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  }
 }
 
 // Rows that enter and leave each piece, (n, K), for the pieces starts[s] to starts[s + 1] of each
@@ -283,20 +316,31 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
       UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
     }
   __syncthreads();
-  UNROLL for (int k = 0; k < K; ++k) row[k] = from_left[at * K + k];
-  for (int c = begin; c < end; ++c) {
-    UNROLL for (int k = 0; k < K; ++k) entering[(size_t)c * K + k] = row[k];
-    row_times(row, products + (size_t)c * K * K, moved);
-    normalize(moved);
-    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  spread_rows(products, begin, end, from_left + at * K, from_right + at * K, entering, leaving);
+}
+
+// What a run of pieces does to a row: the products of theirs. runs (n + 1,) are where they begin.
+extern "C" __global__ void __launch_bounds__(64)
+    join_pieces(const double* products, const int* runs, int n, double* joined) {
+  const int run = (int)thread_of_grid();
+  if (run >= n) return;
+  double product[K * K], next[K * K];
+  set_identity(product);
+  for (int c = runs[run]; c < runs[run + 1]; ++c) {
+    multiply(product, products + (size_t)c * K * K, next);
+    UNROLL for (int i = 0; i < K * K; ++i) product[i] = next[i];
   }
-  UNROLL for (int k = 0; k < K; ++k) row[k] = from_right[at * K + k];
-  for (int c = end - 1; c >= begin; --c) {
-    UNROLL for (int k = 0; k < K; ++k) leaving[(size_t)c * K + k] = row[k];
-    times_column(products + (size_t)c * K * K, row, moved);
-    normalize(moved);
-    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
-  }
+  UNROLL for (int i = 0; i < K * K; ++i) joined[(size_t)run * K * K + i] = product[i];
+}
+
+// The rows that enter each piece from the left and from the right, from those that enter its run.
+extern "C" __global__ void __launch_bounds__(64)
+    enter_pieces(const double* products, const int* runs, int n, const double* run_entering,
+                 const double* run_leaving, double* entering, double* leaving) {
+  const int run = (int)thread_of_grid();
+  if (run >= n) return;
+  spread_rows(products, runs[run], runs[run + 1], run_entering + (size_t)run * K,
+              run_leaving + (size_t)run * K, entering, leaving);
 }
 
 // Messages of mixing rates from the right: that at the begin of a piece is x * (that at its end) +

@@ -14,26 +14,51 @@ __device__ __forceinline__ Step step_of(const Node& node) {
   return {node.column, node.left, node.ways | (u32)(node.offset + 0x8000) << 16, node.value};
 }
 
-// Trees that add to scores, those of output k from starts[k] to starts[k + 1] - 1.
-struct Trees {
-  const Node* nodes;
-  const i64* first;       // (n,) the first node of each tree
-  const int* sizes;       // (n,) how many nodes it has
-  const double* weights;  // (n,)
-  const int* starts;      // (K + 1,)
-};
-#define TREES \
-  const Node *nodes, const i64 *first, const int *sizes, const double *weights, const int *starts
-#define AS_TREES {nodes, first, sizes, weights, starts}
+// What the leaf of a tree adds at a row. The steps are in shared memory, or null: then nodes are read
+// where they are.
+__device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int row,
+                                       const Neighbours& neighbours, const u8* bins, int n_bytes) {
+  Step step = steps ? steps[0] : step_of(nodes[0]);
+  int at = 0;
+  while (step.left >= 0) {
+    const int there = neighbours.at(row, (int)(step.ways >> 16) - 0x8000);
+    const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + step.column];
+    at = step.left + (goes_left(step.ways, nodes[at].set, bin, there < 0) ? 0 : 1);
+    step = steps ? steps[at] : step_of(nodes[at]);
+  }
+  return step.value;
+}
 
-// out[t, k] = scores[t, k] + weight * value of the leaf of each tree of output k, one after the
-// other. Blocks of the same y have the same outputs, groups[y] to groups[y + 1] - 1. They copy the
-// nodes of some trees into shared memory, which has room for `capacity`, walk these for all their
-// rows, and go on to the next ones; with 0 they read nodes where they are. bins (n_rows, n_bytes)
+// out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each. Blocks
+// of the same y have n_outputs of the trees in shared memory. bins (n_rows, n_bytes)
 extern "C" __global__ void __launch_bounds__(256)
-    add_trees(TREES, const int* groups, int capacity, const u8* bins, int n_bytes, NEIGHBOURS,
-              int n_rows, const double* scores, double* out) {
-  const Trees trees AS_TREES;
+    add_round(const Node* nodes, int n_nodes, const double* weights, int n_outputs, const u8* bins,
+              int n_bytes, NEIGHBOURS, int n_rows, const double* scores, double* out) {
+  const Neighbours neighbours AS_NEIGHBOURS;
+  DYNAMIC_SHARED(Step, steps);
+  const int first = blockIdx.y * n_outputs, n_own = K - first < n_outputs ? K - first : n_outputs;
+  nodes += (size_t)first * n_nodes;
+  for (int i = threadIdx.x; i < n_own * n_nodes; i += 256) steps[i] = step_of(nodes[i]);
+  __syncthreads();
+  for (i64 i = thread_of_grid(); i < (i64)n_rows * n_own; i += threads_of_grid()) {
+    const int row_of = (int)(i / n_own), own = (int)(i % n_own);
+    if (position[row_of] < 0) continue;
+    const size_t place = (size_t)row_of * K + first + own;
+    const double value = walk(steps + own * n_nodes, nodes + (size_t)own * n_nodes, row_of,
+                              neighbours, bins, n_bytes);
+    out[place] = scores[place] + weights[first + own] * value;
+  }
+}
+
+// The same with any number of trees of each output, one after the other. Blocks of the same y have
+// the outputs groups[y] to groups[y + 1] - 1. They copy some trees into shared memory, which has
+// room for `capacity` nodes, walk these for all their rows, and go on to the next ones; with 0 they
+// read nodes where they are. Trees, each by its first node and its size, are those of output k from
+// starts[k] to starts[k + 1] - 1.
+extern "C" __global__ void __launch_bounds__(256)
+    add_trees(const Node* nodes, const i64* first, const int* sizes, const double* weights,
+              const int* starts, const int* groups, int capacity, const u8* bins, int n_bytes,
+              NEIGHBOURS, int n_rows, const double* scores, double* out) {
   const Neighbours neighbours AS_NEIGHBOURS;
   DYNAMIC_SHARED(Step, steps);
   const int first_output = groups[blockIdx.y], end_output = groups[blockIdx.y + 1];
@@ -49,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     for (i64 row_of = thread_of_grid(); row_of < n_rows; row_of += threads_of_grid()) {
       if (position[row_of] < 0) continue;
-      const Step* tree = steps;
+      const Step* tree = capacity > 0 ? steps : 0;
       for (int k = first_output; k < end_output; ++k) {
         const int from = starts[k] < begin ? begin : starts[k];
         const int to = starts[k + 1] < stop ? starts[k + 1] : stop;
@@ -57,18 +82,9 @@ extern "C" __global__ void __launch_bounds__(256)
         const size_t place = (size_t)row_of * K + k;
         double score = from == starts[k] ? scores[place] : out[place];
         for (int t = from; t < to; ++t) {
-          const Node* own = nodes + first[t];
-          Step step = capacity > 0 ? tree[0] : step_of(own[0]);
-          int at = 0;
-          while (step.left >= 0) {
-            const int there = neighbours.at((int)row_of, (int)(step.ways >> 16) - 0x8000);
-            const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + step.column];
-            const bool is_left = goes_left(step.ways, own[at].set, bin, there < 0);
-            at = step.left + (is_left ? 0 : 1);
-            step = capacity > 0 ? tree[at] : step_of(own[at]);
-          }
-          score += weights[t] * (double)step.value;
-          if (capacity > 0) tree += sizes[t];
+          score += weights[t] *
+                   walk(tree, nodes + first[t], (int)row_of, neighbours, bins, n_bytes);
+          if (tree) tree += sizes[t];
         }
         out[place] = score;
       }
