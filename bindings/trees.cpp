@@ -381,8 +381,7 @@ Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
   const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
                       nodes.shape(0) * nodes.shape(1));
   const auto n_outputs = static_cast<int>(nodes.shape(0));
-  return Forest(n_outputs,
-                read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first),
+  return Forest(n_outputs, read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first),
                 std::vector<double>(n_outputs, 1.0));
 }
 

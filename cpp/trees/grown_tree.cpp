@@ -10,8 +10,7 @@ namespace {
 // The last bin that a split of values has on its left.
 uint8_t last_bin(const BinSet& set) {
   for (int word = 3; word >= 0; --word)
-    if (set[word] != 0)
-      return static_cast<uint8_t>(64 * word + std::bit_width(set[word]) - 1);
+    if (set[word] != 0) return static_cast<uint8_t>(64 * word + std::bit_width(set[word]) - 1);
   return 0;
 }
 

@@ -65,7 +65,7 @@ def test_sequences_of_any_length_are_those_of_the_core(device, n_labels):
 
 def test_long_sequences_are_cut_into_pieces(device, monkeypatch):
     monkeypatch.setattr(layouts, "LONGEST", 20)
-    monkeypatch.setattr(layouts, "PIECE", 7)
+    monkeypatch.setattr(layouts, "PIECES", (7, 7))
     rng = np.random.default_rng(0)
     scores, codes, weights = draw(rng, [5, 0, 500, 7, 1, 29], 3)
     layout = check(device, scores, codes, weights)

@@ -159,6 +159,18 @@ def test_windows(device, missing):
     Case(X, max_bins=12).check(device, window=(2, 3), max_leaves=20)
 
 
+@pytest.mark.parametrize("window", [(0, 0), (2, 1)])
+def test_columns_of_two_bins(device, window):
+    X = (draw_numbers(np.random.default_rng(2), 130) > 0.5).astype(float)
+    X[:, 5] = 1.0
+    Case(X).check(device, window=window, max_depth=3)
+
+
+def test_trees_that_do_not_fit_shared_memory(device, monkeypatch):
+    monkeypatch.setattr(type(device), "shared_bytes", 1 << 11)
+    Case(draw_numbers(np.random.default_rng(2), 3), max_bins=20).check(device)
+
+
 def test_columns_in_many_tiles(device, monkeypatch):
     monkeypatch.setattr(learners, "TILE_BYTES", 500)
     X = draw_numbers(np.random.default_rng(3), 11)

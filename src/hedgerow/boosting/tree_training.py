@@ -151,6 +151,9 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Grow trees from other columns, where queries are refined."""
         raise NotImplementedError
 
+    grows_ahead = False
+    """Whether the trees of a round may begin to grow as soon as the scores are known."""
+
     def start_growing(self, round_number: int) -> None:
         """Begin with the trees of a round, where that can be done beside other things."""
         return

@@ -181,13 +181,14 @@ class DeviceBins:
             shared_bytes=STEP_BYTES * trees.capacity,
         )  # fmt: skip
 
-
     def add_round(
         self, nodes: DeviceArray, weights: DeviceArray, scores: DeviceArray, out: DeviceArray
     ) -> bool:
         """The same with one tree of each output, (K, n) nodes; False: they are too large for it."""
         n_outputs, n_nodes = nodes.shape[:2]
-        together = min(n_outputs, min(ROUND_BYTES, self.device.shared_bytes) // n_nodes // STEP_BYTES)
+        together = min(
+            n_outputs, min(ROUND_BYTES, self.device.shared_bytes) // n_nodes // STEP_BYTES
+        )
         if together == 0:
             return False
         n_groups, n_rows = -(-n_outputs // together), self.layout.n_rows

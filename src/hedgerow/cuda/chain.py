@@ -30,7 +30,7 @@ BLOCKS = 3
 REGISTERS = 65536  # of a multiprocessor
 WARPS = 32  # of a multiprocessor that decodes
 # Pieces of a long sequence that are multiplied by the same thread, and threads of a block that do.
-RUN, RUN_THREADS = 32, 64
+RUN, RUN_THREADS = 16, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +217,8 @@ class DeviceChain:
             most = WARPS * self.device.n_multiprocessors
             n_forward = max(1, min(-(-self.layout.n_pieces // n_groups), most))
         launch(
-            "forward", n_forward, self._n_threads, scores, self._arcs, factors, *self.pieces, self.labels,
-            self._entering, self.marginals, messages, self._losses, lost,
+            "forward", n_forward, self._n_threads, scores, self._arcs, factors, *self.pieces,
+            self.labels, self._entering, self.marginals, messages, self._losses, lost,
         )  # fmt: skip
         if weighted is not None:
             weighted.launch(scores, factors, self._whole_sequences(), self.labels, lost)
@@ -231,11 +231,11 @@ class DeviceChain:
                 "scan_messages", n_cut, n_scanners, self._ahead, self._back, self._starts,
                 self._before, self._after,
             )  # fmt: skip
+        counted = None if self.decode == "viterbi" else self.labels
         launch(
             "backward", *grid, scores, factors, *self.pieces, self._most, self._weights,
             self._entering, self._leaving, self._before, self._after, self._losses, lost,
-            messages, None if self.decode == "viterbi" else self.labels, self.marginals, self.gammas,
-            self._partial,
+            messages, counted, self.marginals, self.gammas, self._partial,
         )  # fmt: skip
         n_rows, n_columns = self._partial.shape
         launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,9 @@ FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
 # Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
 # suffices, and how many blocks share the features of one node at most.
-WORKERS, SHARED, PARTS = 8, 224 << 10, 32
+WORKERS, SHARED, PARTS = 8, 176 << 10, 32
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
-TILE_BYTES = 48 << 10
+TILE_BYTES = 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +76,14 @@ class Tiles:
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
         slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
         bounds = np.concatenate([[0], ends[3::4]])  # of words
-        tiles, first = [], 0
-        while first < n_words:
-            end = int(np.searchsorted(bounds, bounds[first] + max_slots, side="right")) - 1
-            end = min(max(end, first + 1), first + THREADS)
-            tiles.append((first, end - first, bounds[first], bounds[end] - bounds[first]))
-            first = end
+        for n_tiles in range(-(-n_words // THREADS), n_words + 1):
+            firsts = n_words * np.arange(n_tiles + 1) // n_tiles
+            if np.diff(bounds[firsts]).max() <= max_slots:
+                break
+        tiles = [
+            (first, end - first, bounds[first], bounds[end] - bounds[first])
+            for first, end in pairwise(firsts.tolist())
+        ]
         n_slots = int(ends[-1])
         of_offsets = [
             (offset, word, n, slot + o * n_slots, size)
@@ -167,7 +170,9 @@ class DeviceLearner:
         self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
         largest = int(self.tiles.tiles[:, 4].max(initial=1))
         self._tile_bytes = SLOT * (largest + (largest - 1) // 16)
-        self._few_bins = not columns.categorical.any() and columns.n_bins.max() <= FEW_BINS
+        most_bins = FEW_BINS + 1 if columns.categorical.any() else columns.n_bins.max()
+        self._few_bins = most_bins <= FEW_BINS
+        self._pairs_of_bins = most_bins <= 2 and not self.bins.may_miss.any()
         by_column = (self.tiles.slots, self.tiles.n_bins, self.tiles.tiles)
         self._slots, self._n_bins, self._tiles = map(device.upload, by_column)
         self._may_miss = device.upload(self.bins.may_miss.astype(np.uint8))
@@ -232,6 +237,7 @@ class DeviceLearner:
 
     def launch(self, inputs: TreeInputs, round_number: int) -> None:
         """Let the device begin with the trees of a round."""
+        self._grown = None
         self._draw(round_number)
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
         launch(
@@ -341,7 +347,8 @@ class DeviceLearner:
         launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
         chosen = self._chosen, self._n_chosen, self.max_chosen
         launch(
-            "partition", WORKERS * self.device.n_multiprocessors, THREADS, self._columns, *self.bins.neighbours,
+            "partition", WORKERS * self.device.n_multiprocessors, THREADS, self._columns,
+            *self.bins.neighbours,
             self._open, self.nodes, self.max_nodes, self._chosen, self.max_chosen, self._starts,
             n_segments, self.layout.n_rows, self._rows[0], self._examples[0], self._rows[1],
             self._examples[1], self._cursors,
@@ -354,17 +361,29 @@ class DeviceLearner:
 
     def _count(self, n_segments: int) -> None:
         """Histograms of the nodes that are to be counted."""
-        n_tiles, n_workers = len(self.tiles.tiles), min(WORKERS, SHARED // self._tile_bytes)
-        n_blocks = -(-n_workers * self.device.n_multiprocessors // n_tiles)
-        self.kernels.launch(
-            "count_examples", (n_blocks, n_tiles), THREADS,
-            self.bins.by_row, self.bins.n_words, self._slots, self._n_bins, self._tiles,
-            self.tiles.slots_of_offset, self.offsets[0], *self.bins.neighbours, self._rows[0],
+        bins = self.bins
+        columns = bins.by_row, bins.n_words, self._slots, self._n_bins
+        others = (
+            self.tiles.slots_of_offset, self.offsets[0], *bins.neighbours, self._rows[0],
             self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._n_safe,
             self._open, self.max_nodes, self._counted, self._starts, n_segments,
             self.n_histograms, self.n_slots, self._histograms,
-            shared_bytes=self._tile_bytes,
         )  # fmt: skip
+        if self._pairs_of_bins:
+            n_tiles = len(self.offsets) * -(-bins.n_words // 32)
+            grid = self._share_out(n_tiles, 0), n_tiles
+            self.kernels.launch("count_pairs_of_bins", grid, THREADS, *columns, *others)
+            return
+        n_tiles, n_bytes = len(self.tiles.tiles), self._tile_bytes
+        grid = self._share_out(n_tiles, n_bytes), n_tiles
+        self.kernels.launch(
+            "count_examples", grid, THREADS, *columns, self._tiles, *others, shared_bytes=n_bytes
+        )
+
+    def _share_out(self, n_tiles: int, n_bytes: int) -> int:
+        """How many blocks share the examples, if each has so much memory, and there are tiles."""
+        n_workers = min(WORKERS, SHARED // max(1, n_bytes))
+        return -(-n_workers * self.device.n_multiprocessors // n_tiles)
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
         """Of as many nodes of each tree as there are at most."""

@@ -179,6 +179,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             self._slopes = self.scores.bins.put(nodes)
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
 
+    grows_ahead = True
+
     def start_growing(self, round_number: int) -> None:
         """Launch all kernels."""
         chain = self.chain

@@ -68,9 +68,7 @@ class WeightedLikelihood:
     def sum_up(self, lost: DeviceArray, found: DeviceArray) -> None:
         """Write the loss, the number of sequences that are lost, and sums of label pairs."""
         launch, n_sequences, n_arcs = self.kernels.launch, self.n_sequences, self.n_arcs
-        launch(
-            "sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2]
-        )
+        launch("sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2])
         launch(
             "sum_columns", -(-n_arcs // 32), 256, self._pairs, self.n_blocks, n_arcs,
             found[3 : 3 + n_arcs],

@@ -39,8 +39,8 @@ extern "C" __global__ void plant(const int* n_examples, const Sum* totals, const
     counted[k] = k * max_nodes;
   }
   if (threadIdx.x) return;
-  starts[0] = 0;
-  for (int k = 0; k < K; ++k) starts[k + 1] = starts[k] + n_examples[k];
+  i64 sum = starts[0] = 0;
+  for (int k = 0; k < K; ++k) starts[k + 1] = sum += n_examples[k];
 }
 
 // Makes a node's children, left and left + 1.
@@ -170,9 +170,8 @@ extern "C" __global__ void __launch_bounds__(1024)
   const int lane = lane_of_warp();
   for (int k = threadIdx.x >> 5; k < K; k += blockDim.x >> 5) {
     const size_t first = (size_t)k * max_nodes;
-    const Chooser chooser{open + first,    nodes + first,
-                          units + 2 * k,   rules,
-                          numbers + first, chosen + (size_t)k * max_chosen,
+    const Chooser chooser{open + first, nodes + first,   units + 2 * k,
+                          rules,        numbers + first, chosen + (size_t)k * max_chosen,
                           max_chosen};
     const int n_before = n_nodes[k];
     int n_own = 0;

@@ -86,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(256)
   sums[j] = sum;
 }
 
-// The losses of sequences that are not lost, as the same sums over 256 threads each time; totals[0],
-// and totals[1] = number of sequences that are.
+// The losses of sequences that are not lost, as the same sums over 256 threads each time;
+// totals[0], and totals[1] = number of sequences that are.
 extern "C" __global__ void __launch_bounds__(256)
     sum_losses(const double* losses, const int* lost, int n, double* totals) {
   __shared__ double of_warps[2][8];

@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(128)
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], with v_t[k] = exp(scores[t, k]) beta_t[k] divided
 // by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Of each warp, sums
 // over its pieces: partial (3 + 2 K K, number of warps), first the losses, how many pieces are of
-// lost sequences, how many labels are the most probable ones, then n_{t-1}^-1 alpha_{t-1}[j] v_t[k],
-// to be multiplied by the factors of the arcs, and the curvatures of the arcs.
+// lost sequences, how many labels are the most probable ones, then n_{t-1}^-1 alpha_{t-1}[j]
+// v_t[k], to be multiplied by the factors of the arcs, and the curvatures of the arcs.
 extern "C" __global__ void __launch_bounds__(128)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
@@ -263,8 +263,8 @@ extern "C" __global__ void __launch_bounds__(128)
   UNROLL for (int i = 0; i < K * K; ++i) products[(size_t)c * K * K + i] = product[i];
 }
 
-// The rows that enter each of the matrices begin to end - 1 from the left, if `left` enters the first,
-// and from the right, if `right` enters the last.
+// The rows that enter each of the matrices begin to end - 1 from the left, if `left` enters the
+// first, and from the right, if `right` enters the last.
 __device__ __forceinline__ void spread_rows(const double* products, int begin, int end,
                                             const double* left, const double* right,
                                             double* entering, double* leaving) {
@@ -289,9 +289,11 @@ __device__ __forceinline__ void spread_rows(const double* products, int begin, i
 // sequence: a block for each, whose threads have neighbouring pieces.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_products(const double* products, const int* starts, double* entering, double* leaving) {
-  __shared__ double of_threads[SCAN_THREADS * K * K], from_left[SCAN_THREADS * K], from_right[SCAN_THREADS * K];
+  __shared__ double of_threads[SCAN_THREADS * K * K], from_left[SCAN_THREADS * K],
+      from_right[SCAN_THREADS * K];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / SCAN_THREADS), end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS),
+            end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   double product[K * K], next[K * K], row[K], moved[K];
   set_identity(product);
   for (int c = begin; c < end; ++c) {
@@ -382,7 +384,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
   __shared__ float2 of_left[SCAN_THREADS], of_right[SCAN_THREADS];
   __shared__ float left[SCAN_THREADS], right[SCAN_THREADS];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / SCAN_THREADS), end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS),
+            end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   float2 going = make_float2(1.0f, 0.0f), coming = make_float2(1.0f, 0.0f);
   for (int c = begin; c < end; ++c) going = compose(going, ahead[c]);
   for (int c = end - 1; c >= begin; --c) coming = compose(coming, back[c]);

@@ -14,8 +14,8 @@ __device__ __forceinline__ Step step_of(const Node& node) {
   return {node.column, node.left, node.ways | (u32)(node.offset + 0x8000) << 16, node.value};
 }
 
-// What the leaf of a tree adds at a row. The steps are in shared memory, or null: then nodes are read
-// where they are.
+// What the leaf of a tree adds at a row. The steps are in shared memory, or null: then nodes are
+// read where they are.
 __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int row,
                                        const Neighbours& neighbours, const u8* bins, int n_bytes) {
   Step step = steps ? steps[0] : step_of(nodes[0]);
@@ -29,8 +29,8 @@ __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int
   return step.value;
 }
 
-// out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each. Blocks
-// of the same y have n_outputs of the trees in shared memory. bins (n_rows, n_bytes)
+// out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each.
+// Blocks of the same y have n_outputs of the trees in shared memory. bins (n_rows, n_bytes)
 extern "C" __global__ void __launch_bounds__(256)
     add_round(const Node* nodes, int n_nodes, const double* weights, int n_outputs, const u8* bins,
               int n_bytes, NEIGHBOURS, int n_rows, const double* scores, double* out) {
@@ -40,11 +40,13 @@ extern "C" __global__ void __launch_bounds__(256)
   nodes += (size_t)first * n_nodes;
   for (int i = threadIdx.x; i < n_own * n_nodes; i += 256) steps[i] = step_of(nodes[i]);
   __syncthreads();
-  for (i64 i = thread_of_grid(); i < (i64)n_rows * n_own; i += threads_of_grid()) {
-    const int row_of = (int)(i / n_own), own = (int)(i % n_own);
+  const int n_together = 256 / n_own, own = threadIdx.x % n_own;
+  i64 row_of = (i64)blockIdx.x * n_together + threadIdx.x / n_own;
+  if (threadIdx.x >= n_together * n_own) row_of = n_rows;
+  for (; row_of < n_rows; row_of += (i64)gridDim.x * n_together) {
     if (position[row_of] < 0) continue;
     const size_t place = (size_t)row_of * K + first + own;
-    const double value = walk(steps + own * n_nodes, nodes + (size_t)own * n_nodes, row_of,
+    const double value = walk(steps + own * n_nodes, nodes + (size_t)own * n_nodes, (int)row_of,
                               neighbours, bins, n_bytes);
     out[place] = scores[place] + weights[first + own] * value;
   }
@@ -82,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(256)
         const size_t place = (size_t)row_of * K + k;
         double score = from == starts[k] ? scores[place] : out[place];
         for (int t = from; t < to; ++t) {
-          score += weights[t] *
-                   walk(tree, nodes + first[t], (int)row_of, neighbours, bins, n_bytes);
+          score +=
+              weights[t] * walk(tree, nodes + first[t], (int)row_of, neighbours, bins, n_bytes);
           if (tree) tree += sizes[t];
         }
         out[place] = score;
