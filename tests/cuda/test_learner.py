@@ -167,7 +167,7 @@ def test_columns_of_two_bins(device, window):
 
 
 def test_trees_that_do_not_fit_shared_memory(device, monkeypatch):
-    monkeypatch.setattr(type(device), "shared_bytes", 1 << 11)
+    monkeypatch.setattr(device, "shared_bytes", 1 << 11)
     Case(draw_numbers(np.random.default_rng(2), 3), max_bins=20).check(device)
 
 

@@ -194,6 +194,8 @@ class Booster(Update[Binned]):
         slopes = self._derive(number) if self._ahead is None else self._ahead
         self._ahead = None
         step = self._pattern_step(slopes)
+        if self.trees.works_ahead:  # the whole step is nearly always the one that is taken
+            self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals are slopes now
@@ -212,7 +214,7 @@ class Booster(Update[Binned]):
         if size is None and not may_improve:
             return None
         part = direction.part(size or 0.0)
-        if size is not None and self._grows_ahead(number + 1):
+        if size is not None and self._may_begin(number + 1):
             self._ahead = self._derive(number + 1)
         return part
 
@@ -225,10 +227,10 @@ class Booster(Update[Binned]):
         self.trees.start_growing(number)
         return slopes
 
-    def _grows_ahead(self, number: int) -> bool:
-        """Whether a round may begin before the figures of the one before it are known."""
+    def _may_begin(self, number: int) -> bool:
+        """Whether a round may begin before the figures of the one before it are noted."""
         is_next = number < self.max_rounds and not self.schedule.changes_at(number)
-        return self.trees.grows_ahead and is_next
+        return self.trees.works_ahead and is_next
 
     def _grow(self, number: int) -> Forest:
         """The trees of a round; again, where more can be asked below their splits."""

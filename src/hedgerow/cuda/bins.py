@@ -44,7 +44,7 @@ class DeviceTrees:
 
     Attributes
     ----------
-    nodes : (number of nodes, 64) uint8
+    nodes : (..., 64) uint8
         See `NODE`.
     first : (T,) int64
         The first node of each tree.
@@ -88,8 +88,16 @@ class DeviceTrees:
             if ends[output] - ends[groups[-1]] > capacity > 0 and output - 1 > groups[-1]:
                 groups.append(output - 1)
         groups.append(len(starts) - 1)
-        arrays = (first, sizes, weights, starts, np.array(groups, np.int32))
-        return cls(nodes, *map(device.upload, arrays), capacity)
+        upload = device.upload
+        return cls(
+            nodes,
+            upload(first),
+            upload(sizes),
+            upload(weights),
+            upload(starts),
+            upload(np.array(groups, np.int32)),
+            capacity,
+        )
 
 
 class DeviceBins:
@@ -181,11 +189,12 @@ class DeviceBins:
             shared_bytes=STEP_BYTES * trees.capacity,
         )  # fmt: skip
 
-    def add_round(
-        self, nodes: DeviceArray, weights: DeviceArray, scores: DeviceArray, out: DeviceArray
-    ) -> bool:
-        """The same with one tree of each output, (K, n) nodes; False: they are too large for it."""
-        n_outputs, n_nodes = nodes.shape[:2]
+    def add_round(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> bool:
+        """The same with one tree of each output, (K, n) nodes; False: they are too large for it.
+
+        Faster with many outputs: threads that are side by side read the same row.
+        """
+        n_outputs, n_nodes = trees.nodes.shape[:2]
         together = min(
             n_outputs, min(ROUND_BYTES, self.device.shared_bytes) // n_nodes // STEP_BYTES
         )
@@ -195,8 +204,8 @@ class DeviceBins:
         most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
         n_blocks = max(1, min(-(-n_rows * together // THREADS), most))
         self.kernels.launch(
-            "add_round", (n_blocks, n_groups), THREADS, nodes, n_nodes, weights, together,
-            self.by_row, 4 * self.n_words, *self.neighbours, n_rows, scores, out,
+            "add_round", (n_blocks, n_groups), THREADS, trees.nodes, n_nodes, trees.weights,
+            together, self.by_row, 4 * self.n_words, *self.neighbours, n_rows, scores, out,
             shared_bytes=STEP_BYTES * n_nodes * together,
         )  # fmt: skip
         return True

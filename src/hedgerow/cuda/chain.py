@@ -171,11 +171,22 @@ class DeviceChain:
         ``by_position``: the loss and the expected label pairs are those of the likelihood with a
         weight for each position.
         """
-        device = self.device
-        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        self.launch(scores, arcs, by_position=by_position)
+        return self.collect(scores, arcs, by_position=by_position)
+
+    def launch(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+    ) -> None:
+        """Let the device begin with a measurement."""
+        self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        self._recorded(scores, self.weighted if by_position else None)()
+
+    def collect(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+    ) -> Expected:
+        """What was found by the launch before, of the same scores."""
         weighted = self.weighted if by_position else None
-        self._recorded(scores, weighted)()
-        found = device.download(self._found)
+        found = self.device.download(self._found)
         loss, n_lost, n_right = found[:3].tolist()
         factors = np.exp(arcs - arcs.max())
         sums, curvatures = found[3:].reshape(2, *arcs.shape)

@@ -111,6 +111,20 @@ class CupyDevice(Device):
             found: NDArray[Any] = array.get(stream=self.stream)
         return found
 
+    def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
+        """To memory that the GPU can write to; later work need not be done when it is there."""
+        cuda = self.cupy.cuda
+        memory = cuda.alloc_pinned_memory(array.nbytes)
+        copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        array.get(stream=self.stream, out=copy, blocking=False)
+        is_there = self.stream.record()
+
+        def wait() -> NDArray[Any]:
+            is_there.synchronize()
+            return copy
+
+        return wait
+
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
         """By CuPy."""
         with self.stream:

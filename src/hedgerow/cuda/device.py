@@ -69,6 +69,10 @@ class Device(ABC):
         """Copy an array from the device, once it has done all that it was asked for."""
 
     @abstractmethod
+    def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
+        """Begin to copy an array from the device; what waits for the copy, and returns it."""
+
+    @abstractmethod
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
         """Some rows of an array."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cuda.bins import NODE, DeviceBins
+from hedgerow.cuda.bins import NODE, DeviceBins, DeviceTrees
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.feature_choice import choose_features, count_features_of_node
+from hedgerow.cuda.layout import FEW_LABELS
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
@@ -218,12 +220,20 @@ class DeviceLearner:
             rules.learning_rate,
         )
         self._rules = device.upload(np.array(numbers, np.float64))
-        self._weights = empty(n_outputs, np.float64)
+        self._trees = DeviceTrees.put(
+            device,
+            self.nodes,
+            np.arange(n_outputs, dtype=np.int64) * self.max_nodes,
+            np.full(n_outputs, self.max_nodes, np.int32),
+            np.ones(n_outputs),
+            np.arange(n_outputs + 1, dtype=np.int32),
+        )
         n_features = self.n_columns * len(self.offsets)
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
         self._n_found = device.zeros(max(2 * n_chosen, n_outputs), np.int32)
         self._grown: Forest | None = None
+        self._fetched: Callable[[], NDArray[np.uint8]]
 
     def _by_row(self, by_position: NDArray[np.generic]) -> NDArray[np.generic]:
         found = np.zeros(self.layout.n_rows, by_position.dtype)
@@ -257,21 +267,29 @@ class DeviceLearner:
                 n_rows, self._counts, self._key, float(ratio), weighting,
             )  # fmt: skip
         self._grow()
+        self._fetched = self.device.fetch(self.nodes)
 
     def collect(self) -> Forest:
         """The trees that were launched last."""
-        nodes = self.device.download(self.nodes)
-        self._grown = _core.read_device_forest(nodes, self.best_first)
+        self._grown = _core.read_device_forest(self._fetched(), self.best_first)
         return self._grown
+
+    def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
+        """Add what the trees that were launched last will give to scores."""
+        self._add(np.ones(self.n_outputs), scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
         """Add what trees give to scores; those that were grown last are on the device still."""
         grown = self._grown
-        if grown is not None and forest.values.ctypes.data == grown.values.ctypes.data:
-            self.device.write(forest.tree_weights, self._weights)
-            if self.bins.add_round(self.nodes, self._weights, scores, out):
-                return
-        self.bins.add_forest(forest, scores, out)
+        if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
+            self.bins.add_forest(forest, scores, out)
+        else:
+            self._add(forest.tree_weights, scores, out)
+
+    def _add(self, weights: NDArray[np.float64], scores: DeviceArray, out: DeviceArray) -> None:
+        self.device.write(weights, self._trees.weights)
+        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(self._trees, scores, out):
+            self.bins.add_trees(self._trees, scores, out)
 
     def _draw(self, round_number: int) -> None:
         """What is random in a round."""

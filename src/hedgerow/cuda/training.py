@@ -128,10 +128,23 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             newton=settings.newton,
             opposite=targets.n_labels == 2,
         )
+        # Scores of the arcs with which the proposed scores are being measured already.
+        self._begun: NDArray[np.float64] | None = None
+
+    works_ahead = True
+
+    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
+        """Launch all kernels."""
+        by_row = self.proposed.by_row
+        self.learner.add_next(self.scores.by_row, by_row)
+        self.chain.launch(by_row, arcs, by_position=not isinstance(objective, OfMarginals))
+        self._begun = arcs
 
     def propose(self, trees: Forest) -> None:
-        """Trees that were just grown are on the device still."""
-        self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
+        """Trees that were just grown are on the device still, and may have been added there."""
+        if self._begun is None or not (trees.tree_weights == 1.0).all():
+            self._begun = None
+            self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
 
     def measure(
         self,
@@ -142,8 +155,11 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     ) -> DeviceFound:
         """All at once."""
         chain, targets = self.chain, self.targets
-        of_marginals = isinstance(objective, OfMarginals)
-        expected = chain.measure(scores.by_row, arcs, by_position=not of_marginals)
+        by_row, by_position = scores.by_row, not isinstance(objective, OfMarginals)
+        if self._begun is None or scores is not self.proposed or (arcs != self._begun).any():
+            chain.launch(by_row, arcs, by_position=by_position)
+        self._begun = None
+        expected = chain.collect(by_row, arcs, by_position=by_position)
         found = DeviceExpectations(expected.loss, expected, chain, targets)
         if not isinstance(objective, OfMarginals):
             return found
@@ -178,8 +194,6 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
                 nodes, patterns = nodes / unit, patterns / unit
             self._slopes = self.scores.bins.put(nodes)
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
-
-    grows_ahead = True
 
     def start_growing(self, round_number: int) -> None:
         """Launch all kernels."""
