@@ -404,7 +404,9 @@ Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
   check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode), "nodes have another size");
   const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
                       nodes.shape(0) * nodes.shape(1));
-  return build_forest(read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first));
+  const auto n_outputs = static_cast<int>(nodes.shape(0));
+  return Forest(n_outputs, read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first),
+                std::vector<double>(n_outputs, 1.0));
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ class Booster(Update[Binned]):
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
         self.trees = train(self._bound, scores)
+        self._ahead: PatternSlopes | None = None  # of a round whose trees grow already
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -210,12 +211,11 @@ class Booster(Update[Binned]):
         """Do a round; returns what it has learnt, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
-        iterate.turn_to(self.schedule.objective_of(number))
-        if self.schedule.changes_at(number):
-            direction.forget()
-        slopes = iterate.derive()
-        self.trees.start_growing(number)
+        slopes = self._derive(number) if self._ahead is None else self._ahead
+        self._ahead = None
         step = self._pattern_step(slopes)
+        if self.trees.works_ahead:  # the whole step is nearly always the one that is taken
+            self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals are slopes now
@@ -233,7 +233,24 @@ class Booster(Update[Binned]):
             direction.forget()
         if size is None and not may_improve:
             return None
-        return direction.part(size or 0.0)
+        part = direction.part(size or 0.0)
+        if size is not None and self._may_begin(number + 1):
+            self._ahead = self._derive(number + 1)
+        return part
+
+    def _derive(self, number: int) -> PatternSlopes:
+        """The slopes that a round starts from; its trees begin to grow."""
+        self.iterate.turn_to(self.schedule.objective_of(number))
+        if self.schedule.changes_at(number):
+            self.direction.forget()
+        slopes = self.iterate.derive()
+        self.trees.start_growing(number)
+        return slopes
+
+    def _may_begin(self, number: int) -> bool:
+        """Whether a round may begin before the figures of the one before it are noted."""
+        is_next = number < self.max_rounds and not self.schedule.changes_at(number)
+        return self.trees.works_ahead and is_next
 
     def _grow(self, number: int) -> Forest:
         """The trees of a round; again, where more can be asked below their splits."""

@@ -151,8 +151,15 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Grow trees from other columns, where queries are refined."""
         raise NotImplementedError
 
+    works_ahead: ClassVar[bool] = False
+    """Whether work is begun before its result is asked for, and done beside other things."""
+
     def start_growing(self, round_number: int) -> None:
-        """Begin with the trees of a round, where that can be done beside other things."""
+        """Begin with the trees of a round."""
+        return
+
+    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
+        """Begin to measure scores with the trees that grow, as they are, and scores of the arcs."""
         return
 
     @abstractmethod
