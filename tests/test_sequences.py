@@ -207,8 +207,8 @@ def test_batches_are_all_sequences_in_runs(lengths, n_positions):
         assert first == len(lengths) or batch.n_positions + lengths[first] > n_positions
 
 
-def test_batches_of_nothing():
-    assert list(cut_runs(np.array([0]), 10)) == []
+def test_a_batch_of_nothing():
+    assert list(cut_runs(np.array([0]), 10)) == [(0, 0)]
 
 
 @pytest.mark.parametrize(
