@@ -163,6 +163,7 @@ void bind_linear(nb::module_& module);
 void bind_items(nb::module_& module);
 void bind_blocks(nb::module_& module);
 void bind_bins(nb::module_& module);
+void bind_tree_data(nb::module_& module);
 void bind_trees(nb::module_& module);
 void bind_forest(nb::module_& module);
 void bind_objectives(nb::module_& module);

@@ -55,6 +55,7 @@ NB_MODULE(_core, module) {
   hedgerow::bindings::bind_items(module);
   hedgerow::bindings::bind_blocks(module);
   hedgerow::bindings::bind_bins(module);
+  hedgerow::bindings::bind_tree_data(module);
   hedgerow::bindings::bind_trees(module);
   hedgerow::bindings::bind_forest(module);
   hedgerow::bindings::bind_objectives(module);

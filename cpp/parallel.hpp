@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -110,6 +110,11 @@ void run_tasks(TaskQueue& queue, MakeTask& make_task) {
   queue.run(run);
 }
 
+// Has up to n_helpers threads call run() while the caller does, and waits for them; run() returns
+// when the queue has no task left. Throws what a task threw, or Interrupted.
+void run_on_threads(const TaskQueue& queue, int64_t n_helpers, Stop& stop,
+                    const std::function<void()>& run);
+
 }  // namespace detail
 
 // Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, the caller's among them. Each
@@ -118,35 +123,8 @@ void run_tasks(TaskQueue& queue, MakeTask& make_task) {
 template <class MakeTask>
 void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTask make_task) {
   detail::TaskQueue queue(n_tasks);
-  std::mutex mutex;
-  std::condition_variable idle;
-  std::atomic<int> n_done{0};
-  std::exception_ptr interrupted;
-  {
-    Helpers helpers(std::min<int64_t>(n_threads, n_tasks) - 1, [&] {
-      detail::run_tasks(queue, make_task);
-      const std::lock_guard lock(mutex);
-      ++n_done;
-      idle.notify_one();
-    });
-    detail::run_tasks(queue, make_task);
-    helpers.dismiss();  // no task is left for them
-    watch_for([&] { return n_done == helpers.size(); });
-    std::unique_lock lock(mutex);
-    while (n_done < helpers.size()) {
-      idle.wait_for(lock, std::chrono::milliseconds(50));
-      if (n_done == helpers.size() || interrupted) continue;
-      lock.unlock();
-      try {
-        stop.check();
-      } catch (const Interrupted&) {
-        interrupted = std::current_exception();  // the helpers see it at their next check
-      }
-      lock.lock();
-    }
-  }
-  if (interrupted) std::rethrow_exception(interrupted);
-  queue.rethrow();
+  detail::run_on_threads(queue, std::min<int64_t>(n_threads, n_tasks) - 1, stop,
+                         [&] { detail::run_tasks(queue, make_task); });
 }
 
 // The same with one task for all threads.
