@@ -1,7 +1,7 @@
-"""Identities of sequences: numbers that draws depend on, whatever the order of the sequences.
+"""Identities of sequences: numbers for random draws that do not depend on their order.
 
-A sequence that has a name, such as the group of its rows, is known by it; others are known by what
-they hold.
+A sequence with a name, such as the group of its rows, is identified by it; others by their
+contents.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def identify_sequences(
     """A number for each sequence, (S,).
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
-    only where sequences of any worker have the same name or hold the same, which have different
-    numbers nevertheless; if they have these in common too, which has which does not matter.
+    only if sequences of any worker have the same name or contents, since these must have different
+    numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
+    which number.
     """
     own = np.stack([_digest_names(sequences), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
@@ -55,13 +56,13 @@ def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Id
 
 
 def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
-    """A random number of each identity under a key, uniform in [0, 1)."""
+    """A random number for each identity under a key, uniform in [0, 1)."""
     bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _digest_names(sequences: Sequences) -> Identities:
-    """Digests of what sequences are called, or else of what they hold, (S,)."""
+    """Digests of the names of sequences, or of their contents, (S,)."""
     if sequences.ids is not None:
         names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
         return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
@@ -73,7 +74,7 @@ def _digest_names(sequences: Sequences) -> Identities:
 def _digest_arrays(
     sequences: Sequences, arrays: Sequence[NDArray[Any] | None], sparse: SparseRows | None = None
 ) -> Identities:
-    """Digests of what arrays and rows have for each sequence, (S,)."""
+    """Digests of the parts of arrays and rows that belong to each sequence, (S,)."""
     given = [np.ascontiguousarray(array) for array in arrays if array is not None]
     by_position = [
         array.reshape(len(array), -1) for array in given if len(array) == sequences.n_positions

@@ -1,4 +1,4 @@
-"""Model: what labels sequences, once it is trained; all the ways from scores to an answer."""
+"""Model: a trained model, with all methods from scores to predictions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AnyPotential = TypeVar("AnyPotential", bound=Potential)
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a model is asked about: sequences, and codes of known labels, (N,) with -1, or None."""
+    """The input of a model: sequences, and codes of known labels, (N,) with -1, or None."""
 
     sequences: Sequences
     known: NDArray[np.int32] | None = None
@@ -57,17 +57,17 @@ class Model(LazyAttributes):
     labels : Labels
         The K classes.
     schema, index : Schema, StringIndex
-        What the columns of X are, and the names of attributes.
+        The columns of X, and the names of attributes.
     grammar, trellis : Grammar, Trellis
         How labels depend on each other, and the arcs between them.
     potentials : tuple of Potential
-        What gives the scores, which add up.
+        The parts of the scores, which are added up.
     decode : {"viterbi", "marginal"}
-        How labels are decoded by default.
+        The default decoder.
     base : Model or None
-        The model that it was trained on top of; its scores are one of the potentials.
+        The base model; its scores are one of the potentials.
     queries : RelationalFeatures or None
-        What turns facts into attributes, if X holds facts.
+        What turns facts into attributes, if X contains facts.
     """
 
     labels: Labels
@@ -81,7 +81,7 @@ class Model(LazyAttributes):
     queries: RelationalFeatures | None = None
 
     def potential(self, kind: type[AnyPotential]) -> AnyPotential:
-        """The potential of some kind; raises LookupError if the model has none."""
+        """The potential of a kind; raises LookupError if the model has none."""
         for potential in self.potentials:
             if isinstance(potential, kind):
                 return potential
@@ -94,7 +94,7 @@ class Model(LazyAttributes):
 
     @property
     def takes_base_scores(self) -> bool:
-        """Whether scores that are given from outside are added to its own."""
+        """Whether scores that the user passes are added to its own."""
         return any(isinstance(potential, GivenScores) for potential in self.potentials)
 
     def read(
@@ -106,9 +106,9 @@ class Model(LazyAttributes):
         name: str,
         n_threads: int = 1,
     ) -> Sequences:
-        """Read all but y, and check it against what the model was fitted on.
+        """Read all arguments but y, and check them against the training data.
 
-        ``parents`` say how those of the raw data are given; ``name`` is for messages.
+        ``parents`` defines how the parents are given; ``name`` is for messages.
         """
         if self.base is not None:
             raw = raw.repeatable()  # the base reads it too
@@ -134,7 +134,7 @@ class Model(LazyAttributes):
         parents: GivenParents,
         n_threads: int,
     ) -> Sequences:
-        """The same sequences, with what this model sees of them as the base of another one."""
+        """The same sequences, with the features of this model as the base of another one."""
         raw, group_column = data_of_base(raw, sequences, group_column, parents)
         if not self.takes_base_scores:
             raw = replace(raw, base_scores=None)
@@ -150,7 +150,7 @@ class Model(LazyAttributes):
         return replace(sequences, base=seen)
 
     def as_base(self) -> BaseModel:
-        """What it gives as the base of another model, which adds scores from outside itself."""
+        """Its potentials as the base of another model, which adds the user's scores itself."""
         left_out = (PatternWeights, GivenScores)
         return BaseModel(
             tuple(part for part in self.potentials if not isinstance(part, left_out)),
@@ -162,7 +162,7 @@ class Model(LazyAttributes):
     def encode(
         self, raw: RawData, *, group_column: Any, parents: GivenParents, name: str
     ) -> Sequences:
-        """Encode X, cut into sequences, with their parents; `read` does it all."""
+        """Encode X, divided into sequences, with their parents; `read` does it all."""
         return encode_alike(
             self.find_attributes(raw.X),
             raw.groups,
@@ -174,7 +174,7 @@ class Model(LazyAttributes):
         )
 
     def find_attributes(self, X: Any) -> Any:
-        """X as it is; of facts, the queries that hold and that scores depend on."""
+        """X unchanged; for facts, the queries that hold and that scores depend on."""
         return X if self._asked_queries is None else self._asked_queries.transform(X)
 
     @lazy
@@ -243,7 +243,7 @@ class Model(LazyAttributes):
         found: list[list[tuple[NDArray[Any], float]]] = []
 
         def search(part: Scores) -> None:
-            # There are K^T labellings: of short sequences fewer, perhaps, than were asked for.
+            # There are K^T labellings: possibly fewer than requested for short sequences.
             longest = int(np.diff(part.offsets).max())
             most = min(k, part.n_labels ** min(longest, 64))
             codes, counts, log_probs = trellis.k_best(part, most, n_threads=n_threads)
@@ -258,7 +258,7 @@ class Model(LazyAttributes):
     def sample(
         self, inputs: Inputs, n: int, random: np.random.RandomState, *, n_threads: int
     ) -> NDArray[np.int32]:
-        """Codes of n labellings drawn at random, (n, N)."""
+        """Codes of n random labellings, (n, N)."""
 
         def draw(part: Scores) -> NDArray[np.int32]:
             uniforms = random.random_sample((n, part.n_positions))
@@ -306,9 +306,9 @@ class Model(LazyAttributes):
         *,
         n_threads: int,
     ) -> Iterator[Contributions]:
-        """What speaks for a label and against another, for some positions of one sequence.
+        """Contributions to the log-odds of two labels, for some positions of one sequence.
 
-        This is the part of `explain` that is cheap: it needs no sum over labellings.
+        This is the cheap part of `explain`, without sums over labellings.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class Model(LazyAttributes):
         pair: tuple[int, int],
         predicted: NDArray[np.int32],
     ) -> tuple[float, Table]:
-        """What features add to the score of a label, less what they add to that of another."""
+        """Contributions of features to the score of a label, minus those to another."""
         signs = np.zeros(len(self.labels.classes), np.int64)
         signs[pair[0]], signs[pair[1]] = 1, -1
         return join_contributions(
@@ -356,7 +356,7 @@ class Model(LazyAttributes):
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]
     ) -> list[Answer]:
-        """Answers for runs of consecutive sequences, from their scores."""
+        """Results for runs of consecutive sequences, from their scores."""
         answers, begin = [], 0
         try:
             with _core.ThreadPool():
@@ -391,5 +391,5 @@ class Model(LazyAttributes):
 
 
 def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Rows of consecutive runs of sequences, one after the other."""
+    """Concatenate rows of consecutive runs of sequences."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> Sequences:
-    """Walk over every attribute of every position, natively."""
+    """Read every attribute of every position, in C++."""
     if index is None:
         raise ValueError(
             "X holds dicts or attribute strings, but this model works on numeric and text "
             "columns and has no index of attributes; pass arrays or DataFrames"
         )
-    # Here, so that models on columns work without the walker.
+    # Imported here, so that models on columns work without it.
     from hedgerow import _core
 
     offsets, indptr, indices, values = _core.walk_items(sequences, index, grow)
@@ -40,10 +40,10 @@ def seen_items(sequences: Sequences, index: StringIndex) -> StringIndex:
 
 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
-    """Items by other numbers: the most frequent attribute first, equally frequent ones by name.
+    """Renumber items: the most frequent attribute first, equally frequent ones by name.
 
-    So numbers do not depend on the order of the sequences; and those of frequent attributes are
-    close to each other, as training is faster with.
+    So numbers do not depend on the order of the sequences, and frequent attributes have
+    neighbouring numbers, which makes training faster.
     """
     from hedgerow import _core
 
@@ -58,7 +58,7 @@ def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences
 def renumber_items(
     sequences: Sequences, index: StringIndex, other: StringIndex, grow: bool = False
 ) -> Sequences:
-    """The same items by the numbers of another index.
+    """The same items with the numbers of another index.
 
     Attributes that it does not have are added to it, or dropped.
     """

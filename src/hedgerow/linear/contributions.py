@@ -20,10 +20,10 @@ def weight_contributions(
     position: int,
     signs: NDArray[np.int64],
 ) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
+    """The parts of a sum of label scores at one position, see `Potential.contributions`.
 
-    ``rows`` are the attributes of one sequence. Without any of them there are the labels' own
-    weights; the offset of each is 0.
+    ``rows`` are the attributes of one sequence. The bias weights of the labels are always present;
+    the offset of each is 0.
     """
     row = rows.part(position, position + 1)
     attributes, inverse = np.unique(row.indices, return_inverse=True)

@@ -1,6 +1,6 @@
-"""Potentials: the parts of a model that give scores to labels.
+"""Potentials: the parts of a model that score labels.
 
-Each is one file: it scores sequences, and explains what it adds.
+Each is one file; it scores sequences, and explains its contributions.
 """
 
 from hedgerow.potentials.attribute_weights import AttributeWeights

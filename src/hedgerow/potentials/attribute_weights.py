@@ -38,7 +38,7 @@ class AttributeWeights(Potential, LazyAttributes):
     index : StringIndex
         Names of the attributes.
     n_ancestors : int
-        From how many ancestors positions have attributes too.
+        Number of ancestors from which positions also get attributes.
     """
 
     weights: LinearWeights
@@ -52,12 +52,12 @@ class AttributeWeights(Potential, LazyAttributes):
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether label patterns have."""
+        """Whether label patterns have attributes."""
         return self.weights.layout.patterns is not None
 
     @lazy
     def ancestors(self) -> AncestorAttributes | None:
-        """Attributes that positions have from their ancestors."""
+        """Attributes that positions get from their ancestors."""
         return AncestorAttributes.of(self.index, self.n_ancestors) if self.n_ancestors else None
 
     @staticmethod
@@ -66,7 +66,7 @@ class AttributeWeights(Potential, LazyAttributes):
         check_finite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many as have scores that stay in the cache."""
+        """As many positions as have scores that fit into the cache."""
         shape = edge_shape([self], trellis)
         return batch_size(trellis.n_labels if shape is None else int(np.prod(shape)))
 
@@ -87,19 +87,19 @@ class AttributeWeights(Potential, LazyAttributes):
         return weight_contributions(self.weights, self.index, rows, position, signs)
 
     def pack(self) -> State:
-        """The weights, and what each is of."""
+        """The weights, and what each belongs to."""
         metadata = {"ancestors": self.n_ancestors} if self.n_ancestors else {}
         return State(pack_weights(self.weights), metadata)
 
     def to_json(self) -> dict[str, Any]:
-        """Weights by attribute, and the labels' own."""
+        """Weights by attribute, and the bias weights."""
         return export_weights(self.weights, self.index)
 
     @classmethod
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> AttributeWeights:
-        """Read what `pack` wrote."""
+        """Read the output of `pack`."""
         n_patterns, n_ancestors = len(grammar.patterns), 0
         if "ancestors" in state.metadata:
             n_ancestors = read_count(state.metadata, "ancestors")

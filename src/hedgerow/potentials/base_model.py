@@ -1,4 +1,4 @@
-"""BaseModel: what another model gives, which a model is trained on top of."""
+"""BaseModel: the scores of a base model, on top of which a model is trained."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ __all__ = ["BaseModel"]
 
 @dataclass(frozen=True, eq=False)
 class BaseModel(Potential):
-    """The potentials of a base model, which see `hedgerow.sequences.Sequences.base`.
+    """The potentials of a base model, which use `hedgerow.sequences.Sequences.base`.
 
-    Sequences that the base was trained on may carry scores of models that were not.
+    Sequences that the base was trained on may have scores from models that were not trained on
+    them.
 
     Attributes
     ----------
     potentials : tuple of Potential
         All but the weights of label patterns.
     trellis : Trellis
-        That of the base; label patterns and arcs that its potentials score are its own.
+        The trellis of the base; its potentials score the label patterns and arcs of this trellis.
     patterns, pattern_weights : Patterns, (P,)
         Its label patterns and their weights, from which training starts.
     """
@@ -41,22 +42,22 @@ class BaseModel(Potential):
 
     @property
     def has_edges(self) -> bool:
-        """Whether any of them has."""
+        """Whether any potential scores edges."""
         return any(potential.has_edges for potential in self.potentials)
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether any of them does."""
+        """Whether any potential scores patterns."""
         return any(potential.scores_patterns for potential in self.potentials)
 
     @property
     def scores_arcs(self) -> bool:
-        """Whether any of them does."""
+        """Whether any potential scores arcs."""
         return any(potential.scores_arcs for potential in self.potentials)
 
     @property
     def edge_trellis(self) -> Trellis:
-        """That of the base."""
+        """The trellis of the base."""
         return self.trellis
 
     @property
@@ -65,12 +66,12 @@ class BaseModel(Potential):
         return edge_shape(self.potentials, self.trellis)
 
     def batch_positions(self, trellis: Trellis) -> int | None:
-        """As few as any of them asks for."""
+        """The smallest number that any potential requests."""
         sizes = [potential.batch_positions(self.trellis) for potential in self.potentials]
         return min((size for size in sizes if size is not None), default=None)
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Get all of them ready, or what takes their place."""
+        """Prepare all potentials, or their cross-fitted replacements."""
         seen = seen_by_base(sequences)
         if seen.fold_scores is not None:
             return _add_scores(seen.fold_scores, seen.offsets)
@@ -93,7 +94,7 @@ class BaseModel(Potential):
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
-        """Those of all of them; the names of features say that they are of the base."""
+        """The contributions of all potentials; names of features begin with "base"."""
         seen = seen_by_base(sequences)
         bias, table = join_contributions(
             part.contributions(seen, position, signs, codes) for part in self.potentials
@@ -102,12 +103,12 @@ class BaseModel(Potential):
         return bias, Table({**table, "feature": np.array(names, np.object_)})
 
     def to_json(self) -> dict[str, Any]:
-        """Nothing: the document holds that of the base."""
+        """Nothing: the document contains that of the base."""
         return {}
 
 
 def seen_by_base(sequences: Sequences) -> Sequences:
-    """The sequences as the base model sees them."""
+    """The sequences with the features of the base model."""
     assert sequences.base is not None
     return sequences.base
 

@@ -1,4 +1,4 @@
-"""ContextTrees: trees that ask about the input and about the labels before a position."""
+"""ContextTrees: trees that split on the input and on previous labels."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hedgerow.trellis import Trellis, build_trellis
 
 __all__ = ["ContextTrees", "core_contexts"]
 
-# Scores of edges that are computed at one go.
+# Number of edge scores that are computed at a time.
 BATCH_BYTES = 1 << 25
 
 
 def core_contexts(trellis: Trellis) -> _core.Contexts:
-    """The labels before a position that the arcs of a trellis stand for, as kernels want them."""
+    """The previous labels that the arcs of a trellis represent, in the format of the kernels."""
     contexts = trellis.edge_contexts()
     return _core.Contexts(trellis.n_labels, contexts.labels, contexts.before)
 
@@ -39,23 +39,23 @@ class ContextTrees(NodeTrees, LazyAttributes):
     Attributes
     ----------
     columns : Columns
-        The columns of X, and the labels before a position.
+        The columns of X, and the previous labels.
     forest : Forest
-        The trees, which ask about these columns.
+        The trees, which split on these columns.
     trellis : Trellis
-        What the arcs belong to.
+        The trellis of the arcs.
     """
 
     trellis: Trellis
 
     @property
     def has_edges(self) -> bool:
-        """Arcs score differently from position to position."""
+        """Arcs have different scores at different positions."""
         return True
 
     @property
     def scores_arcs(self) -> bool:
-        """All of them."""
+        """It scores all arcs."""
         return True
 
     @lazy
@@ -65,11 +65,11 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return _core.ContextForest(self.forest, contexts, self.columns.n_columns)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many as have edges that take little memory."""
+        """As many positions as have edges that take little memory."""
         return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are binned part by part."""
+        """Values are binned in batches."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
@@ -90,7 +90,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
-        """Changes of value on the way from the roots to the leaves, given the labels before."""
+        """Changes of value on the path from the roots to the leaves, given the previous labels."""
         before = np.zeros((len(signs), self.columns.n_lags), np.uint8)
         parents = sequences.parents
         is_root = position == 0 if parents is None else parents[position] < 0
@@ -103,7 +103,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return path_contributions(self.forest, self.columns, sequences, position, signs, before)
 
     def pack(self) -> State:
-        """The columns, how many labels before a position are asked about, and the trees."""
+        """The columns, the number of previous labels that are used, and the trees."""
         lags = State(
             {"edges.lags": np.array([self.columns.n_lags])},
             {"label_names": list(self.columns.labels)},
@@ -114,7 +114,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> NodeTrees:
-        """Read what `pack` wrote; `NodeTrees` if the trees do not ask about labels."""
+        """Read the output of `pack`; `NodeTrees` if the trees do not split on labels."""
         if "edges.lags" not in state.tensors:
             return NodeTrees.unpack(state, schema=schema, index=index, grammar=grammar)
         trellis, names = build_trellis(grammar), state.metadata.get("label_names")

@@ -1,4 +1,4 @@
-"""GivenScores: scores of labels that are given from outside, with the sequences."""
+"""GivenScores: label scores that the user passes together with the sequences."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["GivenScores"]
 
 
 class GivenScores(Potential):
-    """What the sequences carry as `hedgerow.sequences.Sequences.base_scores`."""
+    """Scores from `hedgerow.sequences.Sequences.base_scores`."""
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """They are there already."""
+        """Nothing has to be computed."""
         scores, offsets = _scores_of(sequences), sequences.offsets
 
         def add(
@@ -35,7 +35,7 @@ class GivenScores(Potential):
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
-        """All of them are one feature, whose value is what it adds."""
+        """All of them are one feature, whose value is its contribution."""
         value = float(np.einsum("k,k", signs, _scores_of(sequences)[position]))
         return 0.0, Table(
             {
@@ -47,7 +47,7 @@ class GivenScores(Potential):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """That there are some to add."""
+        """That there are scores to add."""
         return {"base_scores": True}
 
 

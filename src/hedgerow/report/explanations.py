@@ -1,4 +1,4 @@
-"""Explanations: why positions have their labels, for those that a reader will ask about first."""
+"""Explanations: why positions have their labels, for the positions of most interest."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def pack_explanations(
 ) -> dict[str, Any]:
     """Explain errors first, then the least certain labels, among the positions of the page.
 
-    Of each: its place among `positions`, (n,); and a list of the two labels, their log-odds, the
-    bias, the main features, how many others there are and what these add, and the transitions.
+    Returns their indices in `positions`, (n,), and for each a list of the two labels, their
+    log-odds, the bias, the main features, the number of other features and their sum, and the
+    transitions.
     """
     places, rivals = _choose(reading, positions)
     if len(places) < len(positions):
@@ -49,9 +50,10 @@ def pack_explanations(
 def _choose(
     reading: Reading, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Where to explain, as places among the positions, rising; and the label to compare with.
+    """Positions to explain, as ascending indices, and the label to compare with.
 
-    That is the true label where the predicted one is wrong, else the most probable other label.
+    This is the true label where the predicted one is wrong, otherwise the second most probable
+    label.
     """
     labels, probs = reading.top_labels[positions], reading.top_probs[positions]
     predicted, wrong = reading.predicted[positions], reading.wrong[positions]
@@ -98,7 +100,7 @@ def _explain_sequence(
 
 
 def _describe(parts: Contributions, log_odds: float) -> list[Any]:
-    """As lists; features are sorted by size, of either sign."""
+    """As lists; features are sorted by absolute value."""
     features, transitions = parts.features, parts.transitions
     sizes = features["contribution"]
     order = np.argsort(-np.abs(sizes), kind="stable")
@@ -129,7 +131,7 @@ def _describe(parts: Contributions, log_odds: float) -> list[Any]:
 
 
 def _show(value: Any) -> str | None:
-    """A value as text; None if it is missing, or outside of the sequence."""
+    """A value as text; None if it is missing, or outside the sequence."""
     if value is None:
         return None
     return f"{value:.6g}" if isinstance(value, float) else str(value)

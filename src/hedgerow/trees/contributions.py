@@ -1,9 +1,10 @@
-"""Contributions: what each feature adds to a score, on the way from the root of a tree to a leaf.
+"""Contributions: what each feature adds to a score, on the path from the root to a leaf.
 
-Every node has a value, what it would add to the score if it were a leaf. Going down from the root,
-a split changes that value, and the change is given to the feature that the split asks about. So the
-value of the root and all changes add up to the value of the leaf. Where a value is missing and goes
-both ways, the change is that of the mean of both; where a surrogate answers, it is the surrogate's.
+Every node has a value, which it would add to the score if it were a leaf. On the path from the
+root, each split changes that value, and the change is attributed to the feature of the split. So
+the value of the root and all changes add up to the value of the leaf. If a missing value goes both
+ways, the change is that of the mean of both; if a surrogate is used, it is attributed to the
+surrogate.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def path_contributions(
     signs: NDArray[np.int64],
     before: NDArray[np.uint8] = NOTHING_BEFORE,
 ) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
+    """The parts of a sum of label scores at one position, see `Potential.contributions`.
 
-    Without any feature there are the values of the roots; features are all that the trees asked
-    about. ``before`` (K, n_lags) are 1 + the labels before the position, 0 where there is none, as
-    the trees of each label know them; those of the labels that count most are shown.
+    The bias is the sum of the values of the roots; features are those that the trees used.
+    ``before`` (K, n_lags) are 1 + the previous labels, 0 where there is none, for the trees of each
+    label; those of the labels with the largest factors are shown.
     """
     window = _Window.cut(forest, columns, sequences, position)
     shown = before[signs.argmax() if len(before) > 1 else 0]
@@ -74,16 +75,16 @@ def path_contributions(
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """Nodes that a position comes to, (n,) each: where missing values go both ways, some of a tree.
+    """Nodes that a position reaches, (n,) each: several per tree if values are fractional.
 
     Attributes
     ----------
     nodes, firsts : int64
-        Places of the nodes, and of the roots of their trees.
+        Indices of the nodes, and of the roots of their trees.
     weights : float64
-        How much they count.
+        Their weights.
     outputs : int64
-        Rows of the labels before the position, as their trees know them.
+        Rows of the previous labels, for their trees.
     """
 
     nodes: NDArray[np.int64]
@@ -92,7 +93,7 @@ class _Paths:
     outputs: NDArray[Any]
 
     def part(self, chosen: NDArray[Any]) -> _Paths:
-        """Some of them, by flags or places."""
+        """Some of them, by flags or indices."""
         return _Paths(
             self.nodes[chosen], self.firsts[chosen], self.weights[chosen], self.outputs[chosen]
         )
@@ -100,7 +101,7 @@ class _Paths:
     def descend(
         self, forest: Forest, left_shares: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], _Paths]:
-        """Go on to the children, these shares to the left; also returns which each came from."""
+        """Continue to the children, with these shares to the left; also returns the parents."""
         lefts, rights = np.flatnonzero(left_shares > 0), np.flatnonzero(left_shares < 1)
         owners = np.concatenate([lefts, rights])
         is_right = np.repeat([0, 1], [len(lefts), len(rights)])
@@ -115,9 +116,9 @@ class _Paths:
 def _answer(
     forest: Forest, window: _Window, nodes: NDArray[np.int64], before: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """What n splits say: the rows and columns that they asked, and the shares that go left.
+    """The answers of n splits: the rows and columns they use, and the shares that go left.
 
-    A surrogate that answers in place of a split is what was asked.
+    If a surrogate replaces a split, it is the one that is reported.
     """
     rows, asked = window.find(forest.offsets[nodes]), forest.columns[nodes]
     bins, outside = window.look(rows, asked, before)
@@ -144,18 +145,18 @@ def _answer(
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """What the trees can see from a position.
+    """What the trees can use at a position.
 
     Attributes
     ----------
     columns : Columns
-        What they ask about.
+        The columns that trees split on.
     sequences : Sequences
-        The positions that there are, of the window and of ancestors.
+        The existing positions, of the window and of ancestors.
     offsets : (W,) int64
-        Where they look, from the first offset to the last, then at ancestors.
+        The offsets, from the first to the last, then ancestors.
     rows : (W,)
-        Which of them stands at each offset; -1 beyond the ends of the sequence.
+        The row at each offset; -1 beyond the ends of the sequence.
     bins : (W, C) uint8
         Bins of all columns, 0 where a value is missing or there is no row.
     """
@@ -190,7 +191,7 @@ class _Window:
     def look(
         self, rows: NDArray[np.int64], asked: NDArray[np.int32], before: NDArray[np.uint8]
     ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The bins of n questions, and whether they look beyond the ends of the sequence, (n,).
+        """The bins of n splits, and whether they are beyond the ends of the sequence, (n,).
 
         ``before`` (n, n_lags) is for those about labels.
         """
@@ -203,7 +204,7 @@ class _Window:
     def values(
         self, rows: NDArray[np.int64], asked: NDArray[np.int64], before: NDArray[np.uint8]
     ) -> NDArray[Any]:
-        """What stands at some rows and columns: numbers, text, or None for what is missing."""
+        """Values at some rows and columns: numbers, text, or None for missing values."""
         read = _Reader(self.columns, self.sequences).read
         found = [
             self._label(int(before[column - self.columns.n_columns]))
@@ -216,7 +217,7 @@ class _Window:
         return np.fromiter(found, np.object_, len(found))
 
     def _label(self, number: int) -> str | None:
-        """A label before the position."""
+        """A previous label."""
         return self.columns.labels[number - 1] if number else None
 
 
@@ -236,7 +237,7 @@ def _bins_of(columns: Columns, sequences: Sequences) -> NDArray[np.uint8]:
 
 
 class _Reader:
-    """Looks up values of X by the columns that trees know."""
+    """Looks up values of X by the columns of the trees."""
 
     def __init__(self, columns: Columns, sequences: Sequences) -> None:
         self._n_numeric, self._n_dense = columns.n_numeric, columns.n_dense
@@ -252,7 +253,7 @@ class _Reader:
             for column, known in texts
             if not is_dense(known)
         ]
-        # For each category of a large column the places of its values, (N,), and its own place.
+        # For each category of a large column, the indices of its values, (N,), and its own index.
         self._large = [(places, place) for places, size in large for place in range(size)]
 
     def read(self, row: int, column: int) -> Any:
