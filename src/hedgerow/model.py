@@ -21,6 +21,7 @@ from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import (
     BaseModel,
+    ContributionRequest,
     GivenScores,
     NodeTrees,
     PatternWeights,
@@ -46,6 +47,12 @@ class Inputs:
 
     sequences: Sequences
     known: NDArray[np.int32] | None = None
+
+    def of(self, number: int) -> Inputs:
+        """Those of one sequence."""
+        begin, end = self.sequences.offsets[number : number + 2].tolist()
+        known = None if self.known is None else self.known[begin:end]
+        return Inputs(self.sequences.part(number, number + 1), known)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,7 +302,7 @@ class Model(LazyAttributes):
         predicted = self.predict(inputs, decode, n_threads=n_threads)
         place = self._find_place(inputs, position, predicted, n_threads)
         codes = place.choose(label, against)
-        bias, features = self._contributions(inputs.sequences, position, codes, predicted)
+        ((bias, features),) = self._contributions(inputs, {position: codes}, predicted)
         return place.explain(codes, bias, features, explains_arcs=self._explains_arcs)
 
     def contributions(
@@ -306,25 +313,30 @@ class Model(LazyAttributes):
         *,
         n_threads: int,
     ) -> Iterator[Contributions]:
-        """Contributions to the log-odds of two labels, for some positions of one sequence.
+        """Contributions to the log-odds of two labels, for some positions of some sequences.
 
         This is the cheap part of `explain`, without sums over labellings.
 
         Parameters
         ----------
         inputs
-            One sequence.
+            The sequences.
         pairs
-            Codes of the two labels, by position.
+            Codes of the two labels, by position among those of all sequences, ascending.
         predicted
-            Codes of the labels of all positions, (T,).
+            Codes of the labels of all positions, (N,).
         n_threads
             Number of threads.
         """
-        place = self._find_place(inputs, 0, predicted, n_threads)
-        for position, pair in pairs.items():
-            bias, features = self._contributions(inputs.sequences, position, pair, predicted)
-            transitions = replace(place, position=position).weigh_transitions(
+        found = self._contributions(inputs, pairs, predicted)
+        last, place = -1, None
+        for (position, pair), (bias, features) in zip(pairs.items(), found, strict=True):
+            number, own_position = inputs.sequences.locate(position)
+            if place is None or number != last:
+                own = slice(*inputs.sequences.offsets[number : number + 2].tolist())
+                place = self._find_place(inputs.of(number), 0, predicted[own], n_threads)
+                last = number
+            transitions = replace(place, position=own_position).weigh_transitions(
                 pair, explains_arcs=self._explains_arcs
             )
             yield Contributions(bias, features, transitions)
@@ -341,17 +353,16 @@ class Model(LazyAttributes):
 
     def _contributions(
         self,
-        sequences: Sequences,
-        position: int,
-        pair: tuple[int, int],
+        inputs: Inputs,
+        pairs: Mapping[int, tuple[int, int]],
         predicted: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """Contributions of features to the score of a label, minus those to another."""
-        signs = np.zeros(len(self.labels.classes), np.int64)
-        signs[pair[0]], signs[pair[1]] = 1, -1
-        return join_contributions(
-            part.contributions(sequences, position, signs, predicted) for part in self.potentials
-        )
+    ) -> list[tuple[float, Table]]:
+        """Contributions of features to the scores of labels, minus those to others, by position."""
+        signs = np.zeros((len(pairs), len(self.labels.classes)), np.int64)
+        for row, (label, against) in zip(signs, pairs.values(), strict=True):
+            row[label], row[against] = 1, -1
+        asked = ContributionRequest(np.fromiter(pairs, np.int64, len(pairs)), signs, predicted)
+        return join_contributions(self.potentials, inputs.sequences, asked)
 
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
@@ -17,7 +16,7 @@ from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.export import export_weights
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.weights import LinearWeights, batch_size
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, ContributionRequest, Potential
 from hedgerow.potentials.scoring import edge_shape
 from hedgerow.sequences import Schema, Sequences, check_finite
 from hedgerow.state import State, read_count, require
@@ -76,15 +75,15 @@ class AttributeWeights(Potential, LazyAttributes):
         return self.weights.adder(rows, sequences.offsets, n_threads)
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
         """Weights times values."""
         rows = attribute_rows(sequences, self.index, ancestors=self.ancestors)
-        return weight_contributions(self.weights, self.index, rows, position, signs)
+        names = self.index.names()
+        return [
+            weight_contributions(self.weights, names, rows.part(position, position + 1), signs)
+            for position, signs in zip(asked.positions.tolist(), asked.signs, strict=True)
+        ]
 
     def pack(self) -> State:
         """The weights, and what each belongs to."""

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import Patterns
-from hedgerow.potentials.potential import AddScores, Potential, join_contributions
+from hedgerow.potentials.potential import (
+    AddScores,
+    ContributionRequest,
+    Potential,
+    join_contributions,
+)
 from hedgerow.potentials.scoring import edge_shape, prepare
 from hedgerow.sequences import FoldScores, Sequences
 from hedgerow.tables import Table
@@ -88,23 +93,20 @@ class BaseModel(Potential):
         return add
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
         """The contributions of all potentials; names of features begin with "base"."""
-        seen = seen_by_base(sequences)
-        bias, table = join_contributions(
-            part.contributions(seen, position, signs, codes) for part in self.potentials
-        )
-        names = [f"base: {name}" for name in table["feature"].tolist()]
-        return bias, Table({**table, "feature": np.array(names, np.object_)})
+        found = join_contributions(self.potentials, seen_by_base(sequences), asked)
+        return [(bias, _with_prefix(table)) for bias, table in found]
 
     def to_json(self) -> dict[str, Any]:
         """Nothing: the document contains that of the base."""
         return {}
+
+
+def _with_prefix(table: Table) -> Table:
+    names = [f"base: {name}" for name in table["feature"].tolist()]
+    return Table({**table, "feature": np.array(names, np.object_)})
 
 
 def seen_by_base(sequences: Sequences) -> Sequences:

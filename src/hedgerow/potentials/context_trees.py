@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.graph import find_roots
 from hedgerow.labels import Grammar
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.potentials.node_trees import NodeTrees
-from hedgerow.potentials.potential import AddScores
+from hedgerow.potentials.potential import AddScores, ContributionRequest
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, read_array, require
 from hedgerow.tables import Table
@@ -84,23 +85,38 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return add
 
     def contributions(
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
+        """Changes of value on the path from the roots to the leaves, given the previous labels."""
+        before = np.zeros((*asked.signs.shape, self.columns.n_lags), np.uint8)
+        is_root = np.zeros(sequences.n_positions, np.bool_)
+        is_root[find_roots(sequences.offsets, sequences.parents)] = True
+        for i, position in enumerate(asked.positions.tolist()):
+            if not is_root[position]:
+                before[i] = self._labels_before(sequences, position, asked.signs[i], asked.codes)
+        return path_contributions(
+            self.forest, self.columns, sequences, asked.positions, asked.signs, before
+        )
+
+    def _labels_before(
         self,
         sequences: Sequences,
         position: int,
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """Changes of value on the path from the roots to the leaves, given the previous labels."""
+    ) -> NDArray[np.uint8]:
+        """1 + the previous labels for the trees of each label, (K, n_lags), 0 where not needed."""
+        number, place = sequences.locate(position)
+        bounds = sequences.offsets[number : number + 2]
+        own = slice(*bounds.tolist())
+        parents = None if sequences.parents is None else sequences.parents[own]
+        contexts, changed = self.trellis.edge_contexts(), codes[own].copy()
         before = np.zeros((len(signs), self.columns.n_lags), np.uint8)
-        parents = sequences.parents
-        is_root = position == 0 if parents is None else parents[position] < 0
-        contexts, changed = self.trellis.edge_contexts(), codes.copy()
-        for label in () if is_root else np.flatnonzero(signs):
-            changed[position] = label
-            bounds = np.array([0, len(codes)])
-            taken = self.trellis.arcs_taken(changed, bounds, sequences.parents)
-            before[label] = contexts.before[taken[position]]
-        return path_contributions(self.forest, self.columns, sequences, position, signs, before)
+        for label in np.flatnonzero(signs):
+            changed[place] = label
+            taken = self.trellis.arcs_taken(changed, bounds - bounds[0], parents)
+            before[label] = contexts.before[taken[place]]
+        return before
 
     def pack(self) -> State:
         """The columns, the number of previous labels that are used, and the trees."""

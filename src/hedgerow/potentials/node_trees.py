@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, ContributionRequest, Potential
 from hedgerow.sequences import Schema, Sequences, check_not_infinite
 from hedgerow.state import State
 from hedgerow.tables import Table
@@ -74,14 +74,12 @@ class NodeTrees(Potential):
         return add
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
         """Changes of value on the path from the roots to the leaves."""
-        return path_contributions(self.forest, self.columns, sequences, position, signs)
+        return path_contributions(
+            self.forest, self.columns, sequences, asked.positions, asked.signs
+        )
 
     def pack(self) -> State:
         """The columns, with the cuts between their bins, and the trees."""

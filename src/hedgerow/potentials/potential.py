@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hedgerow.state import State
 from hedgerow.tables import Table
 from hedgerow.trellis import Trellis
 
-__all__ = ["AddScores", "Potential", "join_contributions"]
+__all__ = ["AddScores", "ContributionRequest", "Potential", "join_contributions"]
 
 # Columns of a table of contributions.
 CONTRIBUTIONS = {
@@ -78,16 +79,11 @@ class Potential:
         return
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table] | None:
-        """The parts of a sum of node scores at a position of one sequence; None if there are none.
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]] | None:
+        """The parts of sums of node scores at some positions; None if it has no node scores.
 
-        ``signs`` (K,) is the factor of the score of each label. If it `scores_arcs`, the arcs into
-        the position are included, with the labels ``codes`` (T,) at its predecessors. Returns the
+        If it `scores_arcs`, the arcs into the positions are included. Returns for each position the
         bias, and the columns feature, offset, value, contribution.
         """
         return None
@@ -113,11 +109,37 @@ class Potential:
         raise NotImplementedError(f"{cls.__name__} cannot be saved in a model file")
 
 
-def join_contributions(found: Iterable[tuple[float, Table] | None]) -> tuple[float, Table]:
-    """The contributions of several potentials: the bias, and what features add."""
+@dataclass(frozen=True, eq=False)
+class ContributionRequest:
+    """The sums of label scores whose parts are requested.
+
+    Attributes
+    ----------
+    positions : (n,) int64
+        Positions among those of all sequences.
+    signs : (n, K) int64
+        Factor of the score of each label at these positions.
+    codes : (N,) int32
+        Labels of all positions, for arcs into the requested ones.
+    """
+
+    positions: NDArray[np.int64]
+    signs: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
+def join_contributions(
+    potentials: Iterable[Potential], sequences: Sequences, asked: ContributionRequest
+) -> list[tuple[float, Table]]:
+    """The contributions of several potentials: bias and features of each position."""
+    found = [part.contributions(sequences, asked) for part in potentials]
     there = [each for each in found if each is not None]
+    return [_join([each[i] for each in there]) for i in range(len(asked.positions))]
+
+
+def _join(parts: list[tuple[float, Table]]) -> tuple[float, Table]:
     columns = {
-        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in there)])
+        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in parts)])
         for name, dtype in CONTRIBUTIONS.items()
     }
-    return sum(bias for bias, _ in there), Table(columns)
+    return sum(bias for bias, _ in parts), Table(columns)

@@ -38,12 +38,7 @@ def pack_explanations(
             f"Explanations are included for {len(places):,} of {len(positions):,} positions: "
             "errors first, then the least certain labels."
         )
-    chosen = positions[places]
-    owners = np.searchsorted(reading.sequences.offsets, chosen, side="right") - 1
-    found: list[Any] = []
-    for owner in np.unique(owners).tolist():
-        mine = np.flatnonzero(owners == owner)
-        found += _explain_sequence(model, reading, owner, chosen[mine], rivals[mine])
+    found = _explain(model, reading, positions[places], rivals)
     return {"places": blob.add(places.astype(np.uint32)), "found": blob.add_text(found)}
 
 
@@ -75,27 +70,35 @@ def _choose(
     return kept, rivals[kept]
 
 
-def _explain_sequence(
+def _explain(
     model: Estimator,
     reading: Reading,
-    number: int,
     positions: NDArray[np.int64],
     rivals: NDArray[np.int32],
 ) -> list[Any]:
-    """Explanations of some positions of one sequence."""
-    begin, end = reading.sequences.offsets[number : number + 2].tolist()
-    inputs = Inputs(reading.sequences.part(number, number + 1))
-    predicted = reading.predicted[begin:end]
+    """Explanations of some positions, ascending."""
+    sequences = reading.sequences
+    owners = np.searchsorted(sequences.offsets, positions, side="right") - 1
+    is_used = np.zeros(sequences.n_sequences, np.bool_)
+    is_used[owners] = True
+    used = np.flatnonzero(np.repeat(is_used, sequences.lengths))
+    offsets = np.concatenate([[0], np.cumsum(sequences.lengths[is_used])])
+    codes = np.stack([reading.predicted[positions], rivals], axis=1).tolist()
     pairs = {
-        position: (int(predicted[position]), rival)
-        for position, rival in zip((positions - begin).tolist(), rivals.tolist(), strict=True)
+        place: (label, against)
+        for place, (label, against) in zip(
+            np.searchsorted(used, positions).tolist(), codes, strict=True
+        )
     }
     found = model.model_.contributions(
-        inputs, pairs, predicted, n_threads=count_threads(model.n_jobs)
+        Inputs(sequences.select(used, offsets)),
+        pairs,
+        reading.predicted[used],
+        n_threads=count_threads(model.n_jobs),
     )
     return [
-        [*pair, *_describe(parts, reading.log_odds(begin + position, *pair))]
-        for (position, pair), parts in zip(pairs.items(), found, strict=True)
+        [*pair, *_describe(parts, reading.log_odds(position, *pair))]
+        for position, pair, parts in zip(positions.tolist(), pairs.values(), found, strict=True)
     ]
 
 

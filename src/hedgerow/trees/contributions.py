@@ -25,57 +25,86 @@ from hedgerow.trees.places import PARENT, name_places
 
 __all__ = ["path_contributions"]
 
-NOTHING_BEFORE = np.empty((1, 0), np.uint8)
+# Maximum number of bins of the positions, and of pairs of a position and a tree, at a time.
+MAX_BINS = 1 << 24
+MAX_PATHS = 1 << 17
 
 
 def path_contributions(
     forest: Forest,
     columns: Columns,
     sequences: Sequences,
-    position: int,
+    positions: NDArray[np.int64],
     signs: NDArray[np.int64],
-    before: NDArray[np.uint8] = NOTHING_BEFORE,
-) -> tuple[float, Table]:
-    """The parts of a sum of label scores at one position, see `Potential.contributions`.
+    before: NDArray[np.uint8] | None = None,
+) -> list[tuple[float, Table]]:
+    """The parts of sums of label scores at some positions, see `Potential.contributions`.
 
     The bias is the sum of the values of the roots; features are those that the trees used.
-    ``before`` (K, n_lags) are 1 + the previous labels, 0 where there is none, for the trees of each
-    label; those of the labels with the largest factors are shown.
+    ``before`` (n, K, n_lags) are 1 + the previous labels, 0 where there is none, for the trees of
+    each label; those of the labels with the largest factors are shown.
     """
-    window = _Window.cut(forest, columns, sequences, position)
-    shown = before[signs.argmax() if len(before) > 1 else 0]
-    trees = np.flatnonzero(signs[forest.outputs])
-    outputs = forest.outputs[trees] if len(before) > 1 else np.zeros(len(trees), np.int64)
-    weights = signs[forest.outputs[trees]] * forest.tree_weights[trees]
-    firsts = forest.tree_offsets[:-1][trees]
-    bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
+    if before is None:
+        before = np.empty((*signs.shape, 0), np.uint8)
+    offsets = _offsets_of(forest)
+    largest = max(len(offsets) * columns.n_columns, 1)
+    size = max(min(MAX_BINS // largest, MAX_PATHS // max(forest.n_trees, 1)), 1)
+    found = []
+    for begin in range(0, len(positions), size):
+        part = slice(begin, begin + size)
+        window = _Window.cut(columns, sequences, offsets, positions[part])
+        found += _contributions(forest, window, signs[part], before[part])
+    return found
+
+
+def _contributions(
+    forest: Forest, window: _Window, signs: NDArray[np.int64], before: NDArray[np.uint8]
+) -> list[tuple[float, Table]]:
+    columns, numbers = window.columns, np.arange(len(signs) + 1)
+    owners, trees = np.nonzero(signs[:, forest.outputs])
+    firsts, outputs = forest.tree_offsets[:-1][trees], forest.outputs[trees]
+    weights = signs[owners, outputs] * forest.tree_weights[trees]
+    roots = forest.values[firsts].astype(np.float64)
+    bounds = np.searchsorted(owners, numbers).tolist()
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     changes: list[NDArray[np.float64]] = [np.empty(0)]
-    paths = _Paths(firsts, firsts, weights, outputs)
+    paths = _Paths(firsts, firsts, weights, owners, outputs)
     while len((paths := paths.part(forest.columns[paths.nodes] >= 0)).nodes):
-        rows, asked, shares = _answer(forest, window, paths.nodes, before[paths.outputs])
-        owners, children = paths.descend(forest, shares)
-        keys.append((rows.astype(np.int64) * columns.n_asked + asked)[owners])
+        rows, asked, shares = _answer(forest, window, paths, before)
+        parents, children = paths.descend(forest, shares)
+        key = (paths.owners * len(window.offsets) + rows) * columns.n_asked + asked
+        keys.append(key[parents])
         values = forest.values[children.nodes].astype(np.float64)
-        changes.append(children.weights * (values - forest.values[paths.nodes[owners]]))
+        changes.append(children.weights * (values - forest.values[paths.nodes[parents]]))
         paths = children
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    sums = np.bincount(inverse, np.concatenate(changes), minlength=len(found))
     places, columns_asked = np.divmod(found, columns.n_asked)
+    owners, places = np.divmod(places, len(window.offsets))
     names = np.array(columns.asked_names(), dtype=np.object_)
     features, offsets = name_places(names[columns_asked], window.offsets[places])
-    return bias, Table(
-        {
-            "feature": features,
-            "offset": offsets,
-            "value": window.values(places, columns_asked, shown),
-            "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
-        }
-    )
+    shown = before[numbers[:-1], signs.argmax(axis=1)]
+    values_asked = window.values(owners, places, columns_asked, shown)
+    ends = np.searchsorted(owners, numbers).tolist()
+    return [
+        (
+            float(np.einsum("t,t", weights[first:stop], roots[first:stop])),
+            Table(
+                {
+                    "feature": features[begin:end],
+                    "offset": offsets[begin:end],
+                    "value": values_asked[begin:end],
+                    "contribution": sums[begin:end],
+                }
+            ),
+        )
+        for first, stop, begin, end in zip(bounds, bounds[1:], ends, ends[1:], strict=False)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """Nodes that a position reaches, (n,) each: several per tree if values are fractional.
+    """Nodes that positions reach, (n,) each: several per tree if values are fractional.
 
     Attributes
     ----------
@@ -83,19 +112,26 @@ class _Paths:
         Indices of the nodes, and of the roots of their trees.
     weights : float64
         Their weights.
-    outputs : int64
-        Rows of the previous labels, for their trees.
+    owners : int64
+        Numbers of the positions.
+    outputs : int32
+        Outputs of their trees.
     """
 
     nodes: NDArray[np.int64]
     firsts: NDArray[np.int64]
     weights: NDArray[np.float64]
-    outputs: NDArray[Any]
+    owners: NDArray[np.int64]
+    outputs: NDArray[np.int32]
 
     def part(self, chosen: NDArray[Any]) -> _Paths:
         """Some of them, by flags or indices."""
         return _Paths(
-            self.nodes[chosen], self.firsts[chosen], self.weights[chosen], self.outputs[chosen]
+            self.nodes[chosen],
+            self.firsts[chosen],
+            self.weights[chosen],
+            self.owners[chosen],
+            self.outputs[chosen],
         )
 
     def descend(
@@ -114,14 +150,16 @@ class _Paths:
 
 
 def _answer(
-    forest: Forest, window: _Window, nodes: NDArray[np.int64], before: NDArray[np.uint8]
+    forest: Forest, window: _Window, paths: _Paths, before: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """The answers of n splits: the rows and columns they use, and the shares that go left.
 
     If a surrogate replaces a split, it is the one that is reported.
     """
+    nodes, owners = paths.nodes, paths.owners
     rows, asked = window.find(forest.offsets[nodes]), forest.columns[nodes]
-    bins, outside = window.look(rows, asked, before)
+    labels = before[owners, paths.outputs]
+    bins, outside = window.look(owners, rows, asked, labels)
     shares = goes_left(forest, nodes, bins, outside).astype(np.float64)
     missing = (bins == 0) & ~outside & (asked < window.columns.n_columns)
     if len(forest.fractions):
@@ -134,7 +172,7 @@ def _answer(
         open_, numbers = open_[has_more], numbers[has_more]
         more_rows = window.find(forest.surrogate_offsets[numbers])
         more_asked = forest.surrogate_columns[numbers]
-        bins, _ = window.look(more_rows, more_asked, before[open_])
+        bins, _ = window.look(owners[open_], more_rows, more_asked, labels[open_])
         known = bins != 0
         answered = open_[known]
         rows[answered], asked[answered] = more_rows[known], more_asked[known]
@@ -143,22 +181,30 @@ def _answer(
     return rows, asked, shares
 
 
+def _offsets_of(forest: Forest) -> NDArray[np.int64]:
+    """The offsets of a forest's splits, from the first to the last, then ancestors, (W,)."""
+    asked = np.concatenate([forest.offsets[forest.columns >= 0], forest.surrogate_offsets])
+    near = asked[asked < PARENT]
+    window = np.arange(near.min(initial=0), near.max(initial=0) + 1, dtype=np.int64)
+    return np.concatenate([window, np.arange(PARENT, asked.max(initial=0) + 1, dtype=np.int64)])
+
+
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """What the trees can use at a position.
+    """What the trees can use at n positions.
 
     Attributes
     ----------
     columns : Columns
         The columns that trees split on.
     sequences : Sequences
-        The existing positions, of the window and of ancestors.
+        The existing positions, of the windows and of ancestors.
     offsets : (W,) int64
         The offsets, from the first to the last, then ancestors.
-    rows : (W,)
+    rows : (n, W)
         The row at each offset; -1 beyond the ends of the sequence.
-    bins : (W, C) uint8
-        Bins of all columns, 0 where a value is missing or there is no row.
+    bins : (number of rows + 1, C) uint8
+        Bins of all columns, 0 where a value is missing; the last row is for -1.
     """
 
     columns: Columns
@@ -168,51 +214,70 @@ class _Window:
     bins: NDArray[np.uint8]
 
     @classmethod
-    def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
-        splits = forest.columns >= 0
-        asked = np.concatenate([forest.offsets[splits], forest.surrogate_offsets])
-        near = asked[asked < PARENT]
-        window = np.arange(near.min(initial=0), near.max(initial=0) + 1, dtype=np.int64)
-        ancestors = np.arange(PARENT, asked.max(initial=0) + 1, dtype=np.int64)
-        above = find_ancestors(sequences, len(ancestors))[:, position]
-        positions = np.concatenate([position + window, above])
-        positions[(positions < 0) | (positions >= sequences.n_positions)] = -1
+    def cut(
+        cls,
+        columns: Columns,
+        sequences: Sequences,
+        offsets: NDArray[np.int64],
+        centres: NDArray[np.int64],
+    ) -> _Window:
+        near = offsets[offsets < PARENT]
+        numbers = np.searchsorted(sequences.offsets, centres, side="right") - 1
+        begins, ends = sequences.offsets[numbers][:, None], sequences.offsets[numbers + 1][:, None]
+        around = centres[:, None] + near
+        around[(around < begins) | (around >= ends)] = -1
+        above = find_ancestors(sequences, len(offsets) - len(near))[:, centres].T
+        positions = np.concatenate([around, above], axis=1)
         seen = np.unique(positions[positions >= 0])
         chain = replace(sequences, parents=None, base=None)
         own = chain.select(seen, np.array([0, len(seen)]))
         rows = np.where(positions < 0, -1, np.searchsorted(seen, positions))
-        bins = _bins_of(columns, own)[rows]
-        return cls(columns, own, np.concatenate([window, ancestors]), rows, bins)
+        return cls(columns, own, offsets, rows, _bins_of(columns, own))
 
     def find(self, offsets: NDArray[np.int32]) -> NDArray[np.int64]:
         """Numbers of the rows at some offsets."""
         return np.searchsorted(self.offsets, offsets).astype(np.int64)
 
     def look(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int32], before: NDArray[np.uint8]
+        self,
+        owners: NDArray[np.int64],
+        places: NDArray[np.int64],
+        asked: NDArray[np.int32],
+        before: NDArray[np.uint8],
     ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The bins of n splits, and whether they are beyond the ends of the sequence, (n,).
+        """The bins of m splits, and whether they are beyond the ends of the sequence, (m,).
 
-        ``before`` (n, n_lags) is for those about labels.
+        ``owners`` are the numbers of the positions; ``before`` (m, n_lags) is for labels.
         """
-        n_columns, found = self.columns.n_columns, np.empty(len(rows), np.uint8)
+        n_columns, rows = self.columns.n_columns, self.rows[owners, places]
         is_label = asked >= n_columns
+        if not is_label.any():
+            return self.bins[rows, asked], rows < 0
+        found = np.empty(len(rows), np.uint8)
         found[~is_label] = self.bins[rows[~is_label], asked[~is_label]]
         found[is_label] = before[np.flatnonzero(is_label), asked[is_label] - n_columns]
-        return found, ~is_label & (self.rows[rows] < 0)
+        return found, ~is_label & (rows < 0)
 
     def values(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int64], before: NDArray[np.uint8]
+        self,
+        owners: NDArray[np.int64],
+        places: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        before: NDArray[np.uint8],
     ) -> NDArray[Any]:
-        """Values at some rows and columns: numbers, text, or None for missing values."""
-        read = _Reader(self.columns, self.sequences).read
+        """Values of some positions and columns: numbers, text, or None for missing values.
+
+        ``before`` (n, n_lags) are the previous labels of each position.
+        """
+        read, n_columns = _Reader(self.columns, self.sequences).read, self.columns.n_columns
+        rows = self.rows[owners, places].tolist()
         found = [
-            self._label(int(before[column - self.columns.n_columns]))
-            if column >= self.columns.n_columns
+            self._label(int(before[owner, column - n_columns]))
+            if column >= n_columns
             else None
             if row < 0
             else read(row, column)
-            for row, column in zip(self.rows[rows].tolist(), asked.tolist(), strict=True)
+            for owner, row, column in zip(owners.tolist(), rows, asked.tolist(), strict=True)
         ]
         return np.fromiter(found, np.object_, len(found))
 
