@@ -13,7 +13,7 @@ from hedgerow.estimator import Estimator
 from hedgerow.report.blob import Blob, smallest
 from hedgerow.report.derived import JOINTS, Plan, Texts, exceptions, plan_columns
 from hedgerow.report.explanations import pack_explanations
-from hedgerow.report.features import Features, NumberColumn, TextColumn
+from hedgerow.report.features import PARENTS, Features, NumberColumn, TextColumn
 from hedgerow.report.reading import Reading
 
 # Maximum number of bytes, before compression, for positions and their features.
@@ -240,12 +240,15 @@ def _headline_first(columns: list[TextColumn]) -> list[TextColumn]:
         return []
     by_name = {column.name.lower(): column for column in columns}
     first = next((by_name[name] for name in TEXT_NAMES if name in by_name), None)
-    first = first or _middle_of_richest(columns)
+    own = [column for column in columns if column.name != PARENTS]
+    first = first or _middle_of_richest(own or columns)
     return [first, *(column for column in columns if column is not first)]
 
 
 def _is_headline(column: TextColumn) -> bool:
     """Whether a column is informative enough to represent a position."""
+    if column.name == PARENTS:
+        return False
     return column.name.lower() in TEXT_NAMES or len(column.texts) >= MIN_TEXTS
 
 

@@ -20,6 +20,8 @@ from hedgerow.sequences import Sequences, SparseRows
 
 # Attributes with the same prefix form a column if this share of the positions has one.
 COMMON = 0.05
+# Name of the column of parents.
+PARENTS = "(parent)"
 # Maximum number of numeric columns.
 MAX_NUMBERS = 256
 
@@ -69,7 +71,7 @@ def read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
     if sequences.parents is None:
         return features
     places = [str(place) for place in range(int(sequences.lengths.max()))]
-    parents = TextColumn("(parent)", sequences.parents + np.int32(1), ["root", *places])
+    parents = TextColumn(PARENTS, sequences.parents + np.int32(1), ["root", *places])
     return replace(features, texts=[*features.texts, parents])
 
 
