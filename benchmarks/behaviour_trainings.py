@@ -116,6 +116,22 @@ def reload(crf: Any, data: Data) -> Any:
         return load(path)
 
 
+def share(crf: Any, data: Data) -> Any:
+    """Train on three workers, each of which has every third sequence; the model of the last."""
+    from hedgerow.comm import ThreadComm
+
+    def work(comm: Any) -> Any:
+        own = type(crf)(**crf.get_params(deep=False))
+        given = {
+            name: values if name == "eval_set" else values[comm.rank :: comm.size]
+            for name, values in data.more.items()
+        }
+        X, y = data.X[comm.rank :: comm.size], data.y[comm.rank :: comm.size]
+        return own.fit(X, y, comm=comm, **given)
+
+    return ThreadComm.run(3, work)[-1]
+
+
 def unpickle(crf: Any, data: Data) -> Any:
     """Train, and send the model through pickle."""
     return pickle.loads(pickle.dumps(fit(crf, data)))
@@ -425,6 +441,14 @@ STAGED: list[tuple[Callable[[Any, Data], Any], type, str, dict[str, Any]]] = [
     (resume, LinearCRF, "numbers", {}),
     (resume, LinearCRF, "watched", {"order": 2}),
     (resume, LinearCRF, "dicts", {"reg_alpha": 0.5}),
+    (share, TreeCRF, "numbers", {"order": 2, "subsample": 0.5}),
+    (share, TreeCRF, "gaps", {"window": 1, "class_weight": "balanced"}),
+    (share, TreeCRF, "weighted", {"objective": "f1", "transition_step": "exact"}),
+    (share, TreeCRF, "dicts", {"colsample_bynode": 0.5, "line_search": True}),
+    (share, TreeCRF, "watched", {"n_rounds": 30, "early_stopping_rounds": 2}),
+    (share, LinearCRF, "weighted", {"order": 2}),
+    (share, LinearCRF, "dicts", {"reg_alpha": 0.5}),
+    (share, LinearCRF, "names", {"objective": "max_margin"}),
     (repeat, TreeCRF, "watched", {"n_rounds": 30, "early_stopping_rounds": 2}),
     (repeat, LinearCRF, "numbers", {"objective": "max_margin"}),
     (repeat, LinearCRF, "partial", {"objective": "accuracy"}),

@@ -10,12 +10,15 @@ trains from a Parquet file and says how much memory a position takes.
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
+import pickle
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +29,13 @@ import common
 # Bytes of the arrays whose sums are measured.
 SIZES = (8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24)
 LENGTH = 50
-# Networks and clusters of the cost model.
+# Networks (bytes per second, seconds per step) and clusters of the cost model.
 NETWORKS = {"1 Gb/s": (125e6, 100e-6), "10 Gb/s": (1.25e9, 50e-6)}
+# Steps of a sum over W workers: around a ring, as XGBoost does it, or doubling, as MPI does.
+STEPS: dict[str, Callable[[int], float]] = {
+    "ring": lambda n_workers: 2 * (n_workers - 1),
+    "doubling": lambda n_workers: 2 * math.log2(n_workers),
+}
 WORKERS = (1, 4, 16, 64, 256)
 CORES, EFFICIENCY = 16, 0.8
 
@@ -35,7 +43,10 @@ CORES, EFFICIENCY = 16, 0.8
 class MeasuredComm:
     """Another communicator, with a count of what is sent and of how long it takes.
 
-    A barrier before every message tells waiting for others from sending.
+    A barrier before every message tells waiting for others from sending. What was counted is noted
+    whenever the first worker broadcasts something, which it does at the end of every round. On a
+    machine that is busy with other things, processes are often interrupted while they send; so
+    there is also the least time that each message of a round took in any round.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -43,8 +54,10 @@ class MeasuredComm:
 
         self.rank, self.size = comm.rank, comm.size
         self._comm, self._nothing = comm, np.zeros(1, np.int64)
-        self.n_messages = self.n_bytes = 0
-        self.waiting = self.sending = 0.0
+        self._n_messages = self._n_bytes = 0
+        self._waiting = self._sending = 0.0
+        self._seconds: list[list[float]] = [[]]
+        self._noted: list[list[float]] = []
 
     def _measure(self, call: Callable[[], Any], n_bytes: int) -> Any:
         begin = time.perf_counter()
@@ -52,10 +65,11 @@ class MeasuredComm:
             self._comm.sum(self._nothing)
         met = time.perf_counter()
         found = call()
-        self.waiting += met - begin
-        self.sending += time.perf_counter() - met
-        self.n_messages += 1
-        self.n_bytes += n_bytes
+        self._waiting += met - begin
+        self._seconds[-1].append(time.perf_counter() - met)
+        self._sending += self._seconds[-1][-1]
+        self._n_messages += 1
+        self._n_bytes += n_bytes
         return found
 
     def sum(self, values: Any) -> Any:
@@ -65,19 +79,26 @@ class MeasuredComm:
         return self._measure(lambda: self._comm.max(values), values.nbytes)
 
     def gather(self, value: Any) -> Any:
-        import pickle
-
         return self._measure(lambda: self._comm.gather(value), len(pickle.dumps(value)))
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
-        import pickle
+        found = self._measure(
+            lambda: self._comm.broadcast(value, root),
+            len(pickle.dumps(value)) * (self.rank == root),
+        )
+        counted = self._n_messages, self._n_bytes, self._waiting, self._sending
+        self._noted.append([*counted, time.perf_counter(), time.process_time()])
+        self._seconds.append([])
+        return found
 
-        n_bytes = len(pickle.dumps(value)) if self.rank == root else 0
-        return self._measure(lambda: self._comm.broadcast(value, root), n_bytes)
-
-    def figures(self) -> list[float]:
-        """What was counted so far."""
-        return [self.n_messages, self.n_bytes, self.waiting, self.sending, time.perf_counter()]
+    def per_round(self) -> common.Record:
+        """Figures per round, without the first."""
+        first, last = self._noted[0], self._noted[-1]
+        found = [(b - a) / (len(self._noted) - 1) for a, b in zip(first, last, strict=True)]
+        names = ("messages", "bytes", "waiting_s", "sending_s", "seconds", "processor_s")
+        rounds = self._seconds[1:-1]
+        least = sum(map(min, zip(*rounds, strict=False)))
+        return {**dict(zip(names, found, strict=True)), "least_sending_s": least}
 
 
 def make_table(n_positions: int, n_columns: int, n_labels: int, seed: int) -> tuple[Any, Any, Any]:
@@ -94,47 +115,36 @@ def make_table(n_positions: int, n_columns: int, n_labels: int, seed: int) -> tu
 
 def with_workers(n_workers: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
     """What each of some processes, which are connected, returns."""
-    from xgboost.tracker import RabitTracker
+    from hedgerow.comm.tracker import track
 
-    tracker = RabitTracker(n_workers=n_workers, host_ip="127.0.0.1", sortby="task")
-    tracker.start()
-    connection = tracker.worker_args()
-    jobs = [(connection, rank, work, arguments) for rank in range(n_workers)]
-    with multiprocessing.get_context("spawn").Pool(n_workers) as pool:
+    with (
+        track(n_workers, "127.0.0.1") as connection,
+        multiprocessing.get_context("spawn").Pool(n_workers) as pool,
+    ):
+        jobs = [(connection, rank, work, arguments) for rank in range(n_workers)]
         return pool.starmap(run_connected, jobs, chunksize=1)
 
 
 def run_connected(
     connection: dict[str, Any], rank: int, work: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
-    import xgboost
-    from xgboost.collective import CommunicatorContext
-
     from hedgerow.comm import XGBoostComm
 
     connection = {**connection, "dmlc_task_id": f"{rank:06d}", "dmlc_timeout": 600}
-    with xgboost.config_context(verbosity=0), CommunicatorContext(**connection):
-        return work(XGBoostComm(), *arguments)
+    with XGBoostComm.connect(connection) as comm:
+        return work(comm, *arguments)
 
 
 def train_one(comm: Any, options: argparse.Namespace) -> common.Record:
-    """Train on the data of one worker; figures per round, after the first."""
+    """Train on the data of one worker; figures per round."""
     from hedgerow import TreeCRF
 
     X, y, groups = make_table(options.positions, options.columns, options.labels, comm.rank)
     measured = MeasuredComm(comm)
-    noted = []
     TreeCRF(
-        n_rounds=options.rounds,
-        max_depth=options.depth,
-        decode="marginal",
-        n_jobs=options.jobs,
-        callbacks=[lambda step: noted.append(measured.figures()) and None],
+        n_rounds=options.rounds, max_depth=options.depth, decode="marginal", n_jobs=options.jobs
     ).fit(X, y, groups=groups, comm=measured)
-    first, last = noted[0], noted[-1]
-    per_round = [(b - a) / (len(noted) - 1) for a, b in zip(first, last, strict=True)]
-    names = ("messages", "bytes", "seconds_waiting", "seconds_sending", "seconds")
-    return dict(zip(names, per_round, strict=True))
+    return measured.per_round()
 
 
 def measure_rounds(options: argparse.Namespace) -> common.Record:
@@ -143,26 +153,31 @@ def measure_rounds(options: argparse.Namespace) -> common.Record:
     for n_workers in options.processes:
         common.log(f"{n_workers} processes, {options.positions:,} positions each")
         workers = with_workers(n_workers, train_one, options)
-        share = max(each["seconds_sending"] / each["seconds"] for each in workers)
-        found[str(n_workers)] = {"workers": workers, "largest_share_of_sending": share}
+        shares = {
+            name: max(each[f"{name}_s"] / each["seconds"] for each in workers)
+            for name in ("waiting", "sending")
+        }
+        shares["least_sending"] = max(
+            each["least_sending_s"] / (each["least_sending_s"] + each["processor_s"])
+            for each in workers
+        )
+        found[str(n_workers)] = {"workers": workers, "largest_shares_of_a_round": shares}
     return found
 
 
 def sum_arrays(comm: Any) -> dict[int, float]:
-    """Seconds that the sum of arrays takes, by their bytes; the median of several."""
-    import statistics
-
+    """Seconds that the sum of arrays takes, by their bytes; the least of many."""
     import numpy as np
 
     found = {}
     for n_bytes in SIZES:
         values, seconds = np.ones(n_bytes // 8, np.int64), []
-        for _ in range(15):
+        for _ in range(30):
             comm.sum(values[:1])
             with common.Stopwatch() as watch:
                 comm.sum(values)
             seconds.append(watch.seconds)
-        found[n_bytes] = statistics.median(seconds)
+        found[n_bytes] = min(seconds)
     return found
 
 
@@ -172,34 +187,51 @@ def measure_links(options: argparse.Namespace) -> common.Record:
     return {str(n_workers): with_workers(n_workers, sum_arrays)[0] for n_workers in many}
 
 
-def predict_costs(rounds: common.Record, options: argparse.Namespace) -> list[common.Record]:
+def measured_network(links: common.Record) -> tuple[float, float]:
+    """Bytes per second and seconds per step between two processes of this machine."""
+    seconds = links["2"]
+    smallest, largest = min(seconds), max(seconds)
+    bandwidth = (largest - smallest) * times_sent(2) / (seconds[largest] - seconds[smallest])
+    return bandwidth, seconds[smallest] / STEPS["ring"](2)
+
+
+def times_sent(n_workers: int) -> float:
+    """How often a worker sends each byte of a sum."""
+    return 2 * (n_workers - 1) / n_workers
+
+
+def predict_costs(
+    rounds: common.Record, links: common.Record, options: argparse.Namespace
+) -> common.Record:
     """Seconds per round and efficiency on clusters, from what was measured on this machine.
 
-    A round is computing, in proportion to the positions of a worker, and messages around a ring of
-    W workers: 2 (W - 1) steps each, every byte going out twice but for 1 / W. Networks are given by
-    bytes per second and seconds per step. Stragglers and reading are not in it.
+    A round is computing, in proportion to the positions of a worker, and sums over all workers.
+    Networks are given by bytes per second and seconds per step. Stragglers, reading and the work
+    that does not depend on the number of positions are not in it.
     """
-    alone = rounds["1"]["workers"][0]
-    both = rounds[max(rounds, key=int)]["workers"][0]
-    threads = options.jobs or 1
-    per_position = alone["seconds"] * threads / options.positions / (CORES * EFFICIENCY)
+    alone, spread = rounds["1"]["workers"][0], rounds["2"]["workers"][0]
+    per_position = alone["processor_s"] / options.positions
+    networks = {"measured on this machine": measured_network(links), **NETWORKS}
     found = []
-    for total in (10**8, 10**9, 10**10):
+    for per_worker in (10**6, 10**7, 10**10 // WORKERS[-1]):
+        computing = per_position * per_worker / (CORES * EFFICIENCY)
         for n_workers in WORKERS:
-            computing = per_position * total / n_workers
-            for network, (bandwidth, latency) in NETWORKS.items():
-                steps, around = 2 * (n_workers - 1), 2 * (n_workers - 1) / n_workers
-                sending = both["messages"] * steps * latency + both["bytes"] * around / bandwidth
-                found.append(
-                    {
-                        "positions": total,
-                        "workers": n_workers,
-                        "network": network,
-                        "seconds_per_round": computing + sending,
-                        "efficiency": computing / (computing + sending),
-                    }
-                )
-    return found
+            costs = {}
+            for (network, (bandwidth, latency)), way in product(networks.items(), STEPS):
+                sending = spread["messages"] * STEPS[way](n_workers) * latency
+                sending += spread["bytes"] * times_sent(n_workers) / bandwidth
+                costs[f"{network}, {way}"] = {
+                    "seconds_per_round": computing + sending,
+                    "efficiency": computing / (computing + sending),
+                }
+            found.append({"workers": n_workers, "positions": n_workers * per_worker, **costs})
+    return {
+        "processor_seconds_per_position_and_round": per_position,
+        "cores_per_worker": CORES,
+        "efficiency_of_cores": EFFICIENCY,
+        "networks_bytes_per_second_and_seconds_per_step": networks,
+        "clusters": found,
+    }
 
 
 def train_from_file(path: str, stored: bool, n_rounds: int) -> common.Record:
@@ -281,12 +313,12 @@ def main() -> None:
         options.positions, options.rounds, options.processes = 5_000, 3, [1, 2]
     asked = options.parts or ["rounds", "links", "model", "memory"]
     record: common.Record = {"machine": common.machine_facts(), "options": vars(options)}
-    if "links" in asked:
+    if "links" in asked or "model" in asked:
         record["seconds_of_sums"] = measure_links(options)
     if "rounds" in asked or "model" in asked:
         record["rounds"] = measure_rounds(options)
     if "model" in asked:
-        record["model"] = predict_costs(record["rounds"], options)
+        record["model"] = predict_costs(record["rounds"], record["seconds_of_sums"], options)
     if "memory" in asked:
         record["memory"] = measure_memory(options)
     common.print_json(record)

@@ -221,7 +221,7 @@ def draw_database(n_facts: int, n_predicates: int, rng: np.random.Generator) -> 
         )
         for number in range(n_predicates)
     }
-    return Database(offsets, [f"c{n}" for n in range(20 * len(offsets))], relations)
+    return Database.of(offsets, [f"c{n}" for n in range(20 * len(offsets))], relations)
 
 
 def measure_cost(options: argparse.Namespace) -> Iterator[common.Record]:

@@ -32,6 +32,7 @@ from hedgerow import TreeCRF
 from hedgerow.metrics import chunk_scores
 from hedgerow.relational import At, Atoms, RelationalFeatures
 from hedgerow.relational.database import Database
+from hedgerow.stats import bootstrap
 from relational import CHILDREN, FLAT, HEADS, draw_database, peak_mib, read_sentences
 
 # Modes, literals to begin with and by refinement, and whether labels depend on those of heads.
@@ -146,7 +147,7 @@ def name_words(documents: list[Any], labels: list[Any]) -> list[set[tuple[str, s
 
 
 def measure_entities(options: argparse.Namespace) -> Iterator[common.Record]:
-    """F1 of named entities, with and without relations."""
+    """F1 of named entities, with and without relations; what is gained, with 95 % intervals."""
     folder = options.data / "conll2003"
     documents, y = read_documents(folder / "eng.train.gz", options.documents)
     tested, y_test = read_documents(folder / "eng.testb.gz", options.documents)
@@ -163,15 +164,20 @@ def measure_entities(options: argparse.Namespace) -> Iterator[common.Record]:
         "with links": ([*flat, *links], 2, 3),
         "with links and facts": ([*flat, *links, *known], 2, 3),
     }
+    found: dict[str, Any] = {}
     for name, (modes, depth, max_literals) in inputs.items():
         crf = make_trees(options, modes, depth, max_literals)
         with common.Stopwatch() as training:
             crf.fit(X, y)
+        found[name] = crf.predict(X_test)
+        gain = bootstrap("chunk_f1", y_test, found[name], found["flat"], random_state=0)
         yield {
             "model": "TreeCRF",
             "input": name,
-            "F1": round(chunk_scores(y_test, crf.predict(X_test)).f1, 4),
+            "F1": round(chunk_scores(y_test, found[name]).f1, 4),
+            "gain": [round(each, 4) for each in (gain.value, gain.low, gain.high)],
             "queries": crf.queries_.n_queries_,
+            "refined": len(crf.queries_.refined_),
             "seconds to train": round(training.cpu_seconds, 2),
         }
 

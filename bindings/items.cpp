@@ -391,14 +391,17 @@ void bind_items(nb::module_& module) {
           "add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); },
           nb::arg("name"))
       .def("names", &names_of)
+      .def("digests", [](const StringIndex& index) { return to_numpy(index.digests()); })
       .def(
           "numbers_by_count",
-          [](const StringIndex& index, Array<const int64_t, 1> counts) {
-            check(static_cast<int64_t>(counts.shape(0)) == index.size(),
-                  "counts must have an entry for each name");
-            return to_numpy(index.numbers_by_count(counts.data()));
+          [](const StringIndex& index, Array<const int64_t, 1> counts,
+             Array<const uint64_t, 1> places) {
+            const auto size = static_cast<size_t>(index.size());
+            check_shape(counts, {size}, "counts must have an entry for each name");
+            check_shape(places, {size}, "places must have an entry for each name");
+            return to_numpy(index.numbers_by_count(counts.data(), places.data()));
           },
-          array("counts"))
+          array("counts"), array("places"))
       .def(
           "renumbered",
           [](const StringIndex& index, Codes numbers) {

@@ -5,6 +5,7 @@
 #include "linear/leading.hpp"
 #include "linear/scorer.hpp"
 #include "linear/vectors.hpp"
+#include "string_index.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -190,7 +191,7 @@ void bind_linear(nb::module_& module) {
                         "bias_gradient must have an entry for each output");
             check_shape(powers, {static_cast<size_t>(sums.layout().n_attributes)},
                         "powers must have an entry for each attribute");
-            const ValueGrid grid{SumGrid(bound), data_or_null(powers)};
+            const ResidualGrid grid{SumGrid(bound), data_or_null(powers)};
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(residuals.data(), sums, gradient.data(),
                                   data_or_null(bias_gradient), grid, n_threads, stop);
@@ -209,6 +210,21 @@ void bind_linear(nb::module_& module) {
       },
       array("offsets"), array("attributes"), nb::arg("n_attributes"),
       "At how many positions each attribute occurs, however often it is repeated there.");
+  module.def(
+      "find_places",
+      [](Offsets sequence_offsets, Offsets offsets, Codes attributes, const StringIndex& index) {
+        const AttributeRows rows = read_rows(offsets, attributes, {});
+        check_range(attributes, index.size(), "an attribute is out of range");
+        check_offsets(sequence_offsets, rows.n_positions);
+        std::vector<uint64_t> places;
+        run_kernel([&](Stop& stop) {
+          places = find_places(rows, index.digests(), sequence_offsets.data(),
+                               static_cast<int64_t>(sequence_offsets.shape(0)) - 1, stop);
+        });
+        return to_numpy(std::move(places));
+      },
+      array("sequence_offsets"), array("offsets"), array("attributes"), nb::arg("index"),
+      "The first place of each attribute, the same in any order of the sequences.");
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {

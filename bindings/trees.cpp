@@ -118,13 +118,36 @@ std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
 
 using Identities = OptionalArray<const uint64_t, 1>;
 
+// Those of a Comm in Python, or one alone.
+class CommWorkers : public Workers {
+ public:
+  explicit CommWorkers(nb::object comm) : comm_(std::move(comm)) {}
+
+  void sum(std::span<int64_t> numbers) const override { replace("sum", numbers); }
+  void max(std::span<double> numbers) const override { replace("max", numbers); }
+
+ private:
+  template <class T>
+  void replace(const char* method, std::span<T> numbers) const {
+    const nb::gil_scoped_acquire gil;
+    if (comm_.is_none()) return;
+    const auto all = nb::cast<Array<const T, 1>>(
+        comm_.attr(method)(to_numpy(std::vector<T>(numbers.begin(), numbers.end()))));
+    check(all.shape(0) == numbers.size(), "a sum must have the size of what is summed");
+    std::copy_n(all.data(), numbers.size(), numbers.begin());
+  }
+
+  nb::object comm_;
+};
+
 std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
                                         double trim, std::optional<Doubles> scales,
                                         OptionalArray<const uint8_t, 1> selected, double share,
                                         double negative_ratio, NegativeWeight negative_weight,
                                         std::optional<Codes> codes, uint64_t key,
                                         const Identities& identities, double bound, bool opposite,
-                                        int n_threads, std::shared_ptr<MemoryPool> pool) {
+                                        int n_threads, std::shared_ptr<MemoryPool> pool,
+                                        nb::object comm) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
@@ -154,9 +177,10 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                           share,
                           data_or_null(identities),
                           bound};
+  const CommWorkers workers(std::move(comm));
   std::unique_ptr<Examples> examples;
   run_kernel([&](Stop& stop) {
-    examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop);
+    examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop, workers);
   });
   return examples;
 }
@@ -380,7 +404,9 @@ Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
   check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode), "nodes have another size");
   const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
                       nodes.shape(0) * nodes.shape(1));
-  return build_forest(read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first));
+  const auto n_outputs = static_cast<int>(nodes.shape(0));
+  return Forest(n_outputs, read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first),
+                std::vector<double>(n_outputs, 1.0));
 }
 
 }  // namespace
@@ -449,7 +475,8 @@ void bind_trees(nb::module_& module) {
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
            optional_array("codes") = nb::none(), nb::arg("key") = 0,
            optional_array("identities") = nb::none(), nb::arg("bound") = 0.0,
-           nb::arg("opposite") = false, nb::arg("n_threads"), nb::arg("pool").none() = nb::none())
+           nb::arg("opposite") = false, nb::arg("n_threads"), nb::arg("pool").none() = nb::none(),
+           nb::arg("comm").none() = nb::none())
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"))
       .def("of_output", &arrays_of_output, nb::arg("output"))

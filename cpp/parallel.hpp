@@ -123,13 +123,14 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
   std::atomic<int> n_done{0};
   std::exception_ptr interrupted;
   {
-    const Helpers helpers(std::min<int64_t>(n_threads, n_tasks) - 1, [&] {
+    Helpers helpers(std::min<int64_t>(n_threads, n_tasks) - 1, [&] {
       detail::run_tasks(queue, make_task);
       const std::lock_guard lock(mutex);
       ++n_done;
       idle.notify_one();
     });
     detail::run_tasks(queue, make_task);
+    helpers.dismiss();  // no task is left for them
     watch_for([&] { return n_done == helpers.size(); });
     std::unique_lock lock(mutex);
     while (n_done < helpers.size()) {

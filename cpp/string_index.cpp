@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
+#include "random.hpp"
 #include "simd.hpp"
 
 namespace hedgerow {
@@ -95,13 +95,28 @@ int32_t StringIndex::add(std::string_view string) {
   return id;
 }
 
-std::vector<int32_t> StringIndex::numbers_by_count(const int64_t* counts) const {
-  std::vector<int32_t> order(size()), numbers(size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return counts[a] != counts[b] ? counts[a] > counts[b] : at(a) < at(b);
+std::vector<uint64_t> StringIndex::digests() const {
+  std::vector<uint64_t> found(size());
+  for (int64_t id = 0; id < size(); ++id) found[id] = mix_bits(hash_of(at(id)));
+  return found;
+}
+
+std::vector<int32_t> StringIndex::numbers_by_count(const int64_t* counts,
+                                                   const uint64_t* places) const {
+  struct Entry {
+    int64_t count;
+    uint64_t place;
+    int32_t id;
+  };
+  std::vector<Entry> order(size());
+  for (int64_t id = 0; id < size(); ++id)
+    order[id] = {counts[id], places[id], static_cast<int32_t>(id)};
+  std::sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+    if (a.count != b.count) return a.count > b.count;
+    return a.place != b.place ? a.place < b.place : at(a.id) < at(b.id);
   });
-  for (size_t i = 0; i < order.size(); ++i) numbers[order[i]] = static_cast<int32_t>(i);
+  std::vector<int32_t> numbers(size());
+  for (size_t i = 0; i < order.size(); ++i) numbers[order[i].id] = static_cast<int32_t>(i);
   return numbers;
 }
 

@@ -22,9 +22,11 @@ class StringIndex {
   // The string's number, a new one if need be.
   int32_t add(std::string_view string);
 
-  // The number of each string if they were numbered by counts, the largest first, and among equal
-  // counts by their bytes. counts: (size,)
-  std::vector<int32_t> numbers_by_count(const int64_t* counts) const;
+  // A digest of each string's bytes, (size,).
+  std::vector<uint64_t> digests() const;
+  // The number of each string if they were numbered by counts, the largest first, among equal
+  // counts by places, and then by their bytes. counts, places: (size,)
+  std::vector<int32_t> numbers_by_count(const int64_t* counts, const uint64_t* places) const;
 
   // All strings one after another, and where each begins.
   const std::vector<char>& text() const { return text_; }

@@ -24,6 +24,8 @@ class SumGrid {
     const Lanes shift = broadcast(shift_);
     return (x + shift) - shift;
   }
+  // Numbers are rounded to multiples of this; 0: they stay as they are.
+  double unit() const { return shift_ / 0x1.8p52; }
   // The grid of a bound that is so many times as large; factor: a power of two
   SumGrid times(double factor) const {
     SumGrid grid(*this);

@@ -72,9 +72,8 @@ class ThreadPool {
   // Has up to n threads call `work`, and returns how many.
   int start(int n, const std::function<void()>& work) {
     while (std::ssize(threads_) < n) {
-      const auto number = static_cast<uint32_t>(threads_.size());
       try {
-        threads_.emplace_back([this, number, seen = last_call_.load()] { serve(number, seen); });
+        threads_.emplace_back([this, seen = number_of(last_call_.load())] { serve(seen); });
       } catch (const std::system_error&) {
         break;  // the system gives no more threads
       }
@@ -86,7 +85,17 @@ class ThreadPool {
     return n;
   }
 
-  // Until all of them have returned.
+  // Calls no more threads than have come by now, and returns how many did not come. Others may want
+  // the processor: whoever has nothing left to do need not wait for those.
+  int dismiss() {
+    uint64_t last = last_call_.load();
+    while (!last_call_.compare_exchange_weak(last, last - places_of(last))) continue;
+    const auto n = static_cast<int>(places_of(last));
+    n_running_.fetch_sub(n);
+    return n;
+  }
+
+  // Until all that came have returned.
   void join() {
     while (n_running_.load() > 0) pause_thread();
     work_ = nullptr;
@@ -95,22 +104,31 @@ class ThreadPool {
  private:
   static constexpr uint32_t kEnd = ~uint32_t{0};
 
-  // For threads 0 to n - 1.
-  void call(uint32_t n) {
-    const uint64_t number = (last_call_.load() >> 32) + 1;
-    last_call_.store(number << 32 | n);
+  // A call has a number, and as many places as threads are wanted; each that comes takes one.
+  static uint32_t number_of(uint64_t call) { return static_cast<uint32_t>(call >> 32); }
+  static uint32_t places_of(uint64_t call) { return static_cast<uint32_t>(call); }
+
+  void call(uint32_t n_places) {
+    const uint64_t number = number_of(last_call_.load()) + uint32_t{1};
+    last_call_.store(number << 32 | n_places);
     last_call_.notify_all();
   }
 
-  void serve(uint32_t number, uint64_t seen) {
+  void serve(uint32_t seen) {
     for (;;) {
-      if (!watch_for([&] { return last_call_.load() != seen; })) last_call_.wait(seen);
-      seen = last_call_.load();
-      const auto n_called = static_cast<uint32_t>(seen);
-      if (n_called == kEnd) return;
-      // Only if it was called is there no other call before it has returned.
-      if (number >= n_called) continue;
-      (*work_)();
+      const auto is_new = [&] { return number_of(last_call_.load()) != seen; };
+      while (!watch_for(is_new)) {
+        const uint64_t last = last_call_.load();
+        if (number_of(last) == seen) last_call_.wait(last);
+      }
+      uint64_t last = last_call_.load();
+      while (places_of(last) != 0 && places_of(last) != kEnd &&
+             !last_call_.compare_exchange_weak(last, last - 1))
+        continue;
+      if (places_of(last) == kEnd) return;
+      seen = number_of(last);
+      if (places_of(last) == 0) continue;
+      (*work_)();  // there is no other call before it has returned
       n_running_.fetch_sub(1);
     }
   }
@@ -126,8 +144,8 @@ class ThreadPool {
   ThreadPool* outer_;
   std::vector<std::thread> threads_;
   const std::function<void()>* work_ = nullptr;  // of the last call, written before it is made
-  std::atomic<uint64_t> last_call_{0};           // its number, and how many threads it is for
-  std::atomic<int> n_running_{0};
+  std::atomic<uint64_t> last_call_{0};           // its number, and places that are left
+  std::atomic<int> n_running_{0};                // those at work, and places that are left
 };
 
 // Threads that run work() while the caller goes on; up to n, fewer if the system gives no more.
@@ -153,6 +171,11 @@ class Helpers {
   }
 
   int size() const { return n_; }
+
+  // Does without those of a pool that have not begun; `size` is then the number of the others.
+  void dismiss() {
+    if (pool_ != nullptr) n_ -= pool_->dismiss();
+  }
 
  private:
   std::function<void()> work_;

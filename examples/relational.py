@@ -43,8 +43,8 @@ def draw_sessions(
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    X, y = draw_sessions(100, 0, rng)
-    X_test, y_test = draw_sessions(100, 1000, rng)
+    X, y = draw_sessions(60, 0, rng)
+    X_test, y_test = draw_sessions(60, 1000, rng)
     labels, counts = np.unique(np.concatenate(y_test), return_counts=True)
     print(X)
     print(
@@ -55,12 +55,12 @@ def main() -> None:
     modes = [f"{command}(+t,+-file)" for command in COMMANDS]
     relational = RelationalFeatures(modes, window=2, min_count=5)
     for name, queries in (("constants", flat), ("variables", relational)):
-        for crf in (LinearCRF(queries=queries), TreeCRF(n_rounds=40, n_jobs=1, queries=queries)):
+        for crf in (LinearCRF(queries=queries), TreeCRF(n_rounds=20, n_jobs=1, queries=queries)):
             score = crf.fit(X, y).score(X_test, y_test)
             print(f"{type(crf).__name__}, queries with {name}: {score:.1%} of the labels right")
     short = RelationalFeatures(modes, depth=1, window=2)  # one literal, which tells nothing
     for name, max_literals in (("alone", 1), ("that trees refine", 3)):
-        crf = TreeCRF(n_rounds=40, n_jobs=1, queries=short, max_literals=max_literals).fit(X, y)
+        crf = TreeCRF(n_rounds=20, n_jobs=1, queries=short, max_literals=max_literals).fit(X, y)
         score = crf.score(X_test, y_test)
         print(f"TreeCRF, queries of one literal {name}: {score:.1%} of the labels right")
 

@@ -19,7 +19,7 @@ import hedgerow
 
 # How long it takes to draw a case depends on what else the machine does.
 settings.register_profile(
-    "suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
 
@@ -60,6 +60,14 @@ def data():
     from reference.model_files import file_of
 
     return file_of(hedgerow.LinearCRF)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def write_without_waiting():
+    """No file of the tests must outlive a power failure: they do not wait for the disk."""
+    before, os.fsync = os.fsync, lambda descriptor: None
+    yield
+    os.fsync = before
 
 
 @pytest.fixture(autouse=True, scope="session")

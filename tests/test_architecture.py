@@ -1,12 +1,15 @@
 """The layers of the library: every import goes down, those for types and lazy ones included."""
 
 import ast
+import re
+import traceback
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import hedgerow
+from hedgerow import TreeCRF, _core
 
 ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
@@ -133,3 +136,38 @@ def test_nobody_uses_underscore_names_of_another_unit():
         if alias.name.startswith("_") and not alias.name.endswith("__") and alias.name != "_core"
     ]
     assert private == []
+
+
+def test_a_round_of_boosting_goes_through_the_files_that_contributing_names(monkeypatch):
+    """From `TreeCRF.fit` to the kernels of trees and of forward-backward."""
+    ways: dict[str, list[str]] = {}
+    for kernel in ("grow_trees", "fill_posteriors"):
+        monkeypatch.setattr(_core, kernel, follow(getattr(_core, kernel), ways))
+    TreeCRF(n_rounds=2, n_jobs=1).fit(
+        [[[0.0], [1.0], [0.0]], [[1.0], [0.0]]], [list("aba"), list("ba")]
+    )
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paragraph = re.search(r"One round of `TreeCRF.fit`.*?\n\n", text, re.DOTALL)
+    assert paragraph is not None
+    to_trees, to_posteriors, _ = (
+        re.findall(r"`([a-z_/]+\.py)`", part) for part in re.split(r"\. And|which", paragraph[0])
+    )
+    to_booster = to_trees[: to_trees.index("boosting/booster.py")]
+    assert ways == {"grow_trees": to_trees, "fill_posteriors": to_booster + to_posteriors}
+    assert max(map(len, ways.values())) <= 7
+
+
+def follow(kernel, ways):
+    """Note which files a kernel was last called through in a round, from that of `fit` on."""
+
+    def called(*args):
+        files = [
+            Path(frame.filename).relative_to(ROOT).as_posix()
+            for frame in traceback.extract_stack()
+            if Path(frame.filename).is_relative_to(ROOT)
+        ]
+        if "boosting/booster.py" in files:
+            ways[kernel.__name__] = list(dict.fromkeys(files[files.index("estimator.py") :]))
+        return kernel(*args)
+
+    return called

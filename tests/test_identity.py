@@ -3,8 +3,14 @@
 import numpy as np
 
 from hedgerow import _core
+from hedgerow.comm import ALONE, ThreadComm
 from hedgerow.encode import encode
-from hedgerow.identity import draw_uniforms, identify_positions, identify_sequences
+from hedgerow.identity import (
+    draw_uniforms,
+    find_uniform,
+    identify_positions,
+    identify_sequences,
+)
 
 X = [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0]], [[5.0, 6.0]]]
 
@@ -58,3 +64,17 @@ def test_positions_and_draws():
     assert 0 <= draws.min() <= draws.max() < 1
     np.testing.assert_allclose(np.quantile(draws, [0.25, 0.5, 0.75]), [0.25, 0.5, 0.75], atol=0.02)
     assert (draws != draw_uniforms(np.arange(10_000, dtype=np.uint64), 4)).any()
+
+
+def test_a_place_among_the_draws_of_all_workers():
+    uniforms = draw_uniforms(np.arange(40, dtype=np.uint64), 3)
+    uniforms[:3] = 0.0, uniforms[7], 1 - 2.0**-53
+    parts = uniforms[:0], uniforms[:25], uniforms[25:]
+    expected = np.sort(uniforms).tolist()
+
+    def find_all(comm):
+        own = parts[comm.rank] if comm.size > 1 else uniforms
+        return [find_uniform(own, place, comm) for place in range(40)]
+
+    assert ThreadComm.run(3, find_all) == [expected] * 3
+    assert find_all(ALONE) == expected

@@ -212,7 +212,7 @@ struct AttributeBlocks::SumGroup {
   int group;
   int64_t first, end;  // positions, of whole blocks
   double* bias_sums;   // (width,)
-  ValueGrid grid;
+  ResidualGrid grid;
 
   template <int N>
   HEDGEROW_INLINE void run() const {
@@ -229,14 +229,15 @@ struct AttributeBlocks::SumGroup {
         const double* from = residuals + (begin + t) * row.size;
         Lanes lanes[N > 0 ? N : 1];
         for (int n = 0; n < N; ++n) {
-          lanes[n] = row.load_at(from, column + n * kLanes, begin + t < n_inner);
+          const Lanes given = row.load_at(from, column + n * kLanes, begin + t < n_inner);
+          lanes[n] = grid.residuals.round(given);
           totals[n] += lanes[n];
         }
         const int32_t e_end = entries.offsets[t + 1];
         for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
           double* to = rows + entries.attributes[e] * width;
           const Lanes values = broadcast(entries.value(e));
-          const SumGrid own = grid.of(kRounded ? entries.attributes[e] : 0);
+          const SumGrid own = grid.products(kRounded ? entries.attributes[e] : 0);
           for (int n = 0; n < N; ++n) {
             const Lanes product = values * lanes[n];
             store(to + n * kLanes,
@@ -251,7 +252,7 @@ struct AttributeBlocks::SumGroup {
 
 HEDGEROW_CLONES
 void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int group,
-                                  int64_t first, int64_t end, const ValueGrid& grid,
+                                  int64_t first, int64_t end, const ResidualGrid& grid,
                                   double* bias_sums) const {
   const int n_outputs = sums.n_outputs(group);
   if (leading_values_.empty())
@@ -265,7 +266,7 @@ void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, in
 HEDGEROW_CLONES
 void AttributeBlocks::sum_others(const WeightLayout& layout, const double* residuals,
                                  double* gradient, int64_t block, int first_range, int end_range,
-                                 const ValueGrid& grid) const {
+                                 const ResidualGrid& grid) const {
   const int n_outputs = layout.n_outputs;
   const uint16_t* positions = other_positions_.data();
   const int32_t* attributes = others_.data();
@@ -280,22 +281,26 @@ void AttributeBlocks::sum_others(const WeightLayout& layout, const double* resid
     const int64_t attribute = attributes[e];
     const double* from = residuals + positions[e] * int64_t{n_outputs};
     const int64_t w_begin = layout.offsets[attribute], w_end = layout.offsets[attribute + 1];
-    if (layout.is_full(attribute) && values != nullptr) {
-      add_rounded_row(values[e], from, n_outputs, grid.of(attribute), gradient + w_begin);
-    } else if (layout.is_full(attribute)) {
-      add_any_row(1.0, from, n_outputs, gradient + w_begin);
-    } else if (values != nullptr) {
-      const SumGrid own = grid.of(attribute);
-      for (int64_t w = w_begin; w < w_end; ++w)
-        gradient[w] += own.round(values[e] * from[layout.outputs[w]]);
+    const auto add_all = [&](auto rounded) {
+      if (layout.is_full(attribute))
+        for (int o = 0; o < n_outputs; ++o) gradient[w_begin + o] += rounded(from[o]);
+      else
+        for (int64_t w = w_begin; w < w_end; ++w) gradient[w] += rounded(from[layout.outputs[w]]);
+    };
+    const SumGrid& residuals_grid = grid.residuals;
+    if (values == nullptr) {
+      add_all([&](double residual) { return residuals_grid.round(residual); });
     } else {
-      for (int64_t w = w_begin; w < w_end; ++w) gradient[w] += from[layout.outputs[w]];
+      const SumGrid products = grid.products(attribute);
+      add_all([&](double residual) {
+        return products.round(values[e] * residuals_grid.round(residual));
+      });
     }
   }
 }
 
 void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
-                                   double* bias_gradient, const ValueGrid& grid, int n_threads,
+                                   double* bias_gradient, const ResidualGrid& grid, int n_threads,
                                    Stop& stop) const {
   const int64_t n_blocks = std::ssize(leading_starts_);
   // A task owns a group of outputs of the attributes that lead, or the weights of some ranges of

@@ -11,13 +11,13 @@
 
 namespace hedgerow {
 
-// Grids of the products of residuals and values, one for each attribute.
-struct ValueGrid {
-  SumGrid of_residuals;
+// Grids of the residuals, and of their products with values, one for each attribute.
+struct ResidualGrid {
+  SumGrid residuals;
   const double* powers;  // (n_attributes,) powers of two, none below a value; null: all are 1
 
-  HEDGEROW_INLINE SumGrid of(int64_t attribute) const {
-    return powers == nullptr ? of_residuals : of_residuals.times(powers[attribute]);
+  HEDGEROW_INLINE SumGrid products(int64_t attribute) const {
+    return powers == nullptr ? residuals : residuals.times(powers[attribute]);
   }
 };
 
@@ -39,10 +39,11 @@ class AttributeBlocks {
   // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], but for
   // attributes that lead to `sums`; bias_gradient[o] += sum over all t of residuals[t, o].
   // residuals: (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or
-  // null. If sums are not to depend on the order of the positions, residuals must be multiples of a
-  // grid, and products with values are rounded to one, see ValueGrid.
+  // null. Residuals, and their products with values, are rounded to a grid first, so that sums do
+  // not depend on the order of the positions.
   void add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
-                    double* bias_gradient, const ValueGrid& grid, int n_threads, Stop& stop) const;
+                    double* bias_gradient, const ResidualGrid& grid, int n_threads,
+                    Stop& stop) const;
 
  private:
   struct ScoreBlock;
@@ -54,9 +55,9 @@ class AttributeBlocks {
                      double* scores, int64_t first, int64_t end) const;
   void score_others(const LeadingWeights& weights, double* scores, int64_t block) const;
   void sum_leading(const double* residuals, LeadingSums& sums, int group, int64_t first,
-                   int64_t end, const ValueGrid& grid, double* bias_sums) const;
+                   int64_t end, const ResidualGrid& grid, double* bias_sums) const;
   void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
-                  int64_t block, int first_range, int end_range, const ValueGrid& grid) const;
+                  int64_t block, int first_range, int end_range, const ResidualGrid& grid) const;
 
   // Entries of a block: those of attributes that lead, and those of others.
   struct LeadingEntries {

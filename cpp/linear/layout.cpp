@@ -1,6 +1,9 @@
 #include "linear/layout.hpp"
 
 #include <algorithm>
+#include <limits>
+
+#include "random.hpp"
 
 namespace hedgerow {
 
@@ -15,6 +18,30 @@ std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attrib
     }
   }
   return counts;
+}
+
+std::vector<uint64_t> find_places(const AttributeRows& rows, const std::vector<uint64_t>& digests,
+                                  const int64_t* offsets, int64_t n_sequences, Stop& stop) {
+  constexpr int64_t kPositions = 1 << 20;  // the last one stands for all that follow
+  std::vector<uint64_t> places(digests.size(), std::numeric_limits<uint64_t>::max());
+  for (int64_t s = 0; s < n_sequences; ++s) {
+    stop.check();
+    uint64_t digest = 0;
+    for (int64_t t = offsets[s]; t < offsets[s + 1]; ++t) {
+      // The order of a position's attributes does not matter.
+      uint64_t sum = 0;
+      for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
+        sum += digests[rows.attributes[e]];
+      digest = derive_key(digest, sum);
+    }
+    for (int64_t t = offsets[s]; t < offsets[s + 1]; ++t) {
+      const int64_t position = std::min(t - offsets[s], kPositions - 1);
+      const uint64_t place = (digest & ~uint64_t{kPositions - 1}) | static_cast<uint64_t>(position);
+      for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
+        places[rows.attributes[e]] = std::min(places[rows.attributes[e]], place);
+    }
+  }
+  return places;
 }
 
 SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,

@@ -42,6 +42,13 @@ struct WeightLayout {
 // At how many positions each attribute occurs, however often it is repeated there.
 std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attributes, Stop& stop);
 
+// The first place of each attribute, the same in any order of the sequences: a digest of what its
+// sequence holds in the upper bits, the position within it in the lower ones; of several sequences
+// that of the lowest digest, and the highest number for an attribute that does not occur. digests:
+// (n_attributes,) of the attributes; offsets: (n_sequences + 1,) of positions
+std::vector<uint64_t> find_places(const AttributeRows& rows, const std::vector<uint64_t>& digests,
+                                  const int64_t* offsets, int64_t n_sequences, Stop& stop);
+
 // The pairs (attribute, outputs[t]) that occur; an output of -1 marks a position that has none.
 struct SeenPairs {
   std::vector<int64_t> offsets;

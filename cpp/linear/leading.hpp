@@ -1,5 +1,5 @@
-// The first attributes of a layout, each with a row of all outputs. Attributes are numbered as they
-// first occur, so that these are the ones that most positions have; two bytes number them.
+// The first attributes of a layout, each with a row of all outputs. Attributes are numbered by how
+// often they occur, so that these are the ones that most positions have; two bytes number them.
 #pragma once
 
 #include <cstdint>

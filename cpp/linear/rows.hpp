@@ -2,7 +2,6 @@
 #pragma once
 
 #include "simd.hpp"
-#include "sum_grid.hpp"
 
 namespace hedgerow {
 
@@ -17,12 +16,6 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
   const int whole = n / kLanes * kLanes;
   add_row(factor, row, whole, sums);
   for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
-}
-
-// sums[0 .. n) += factor * row[0 .. n), rounded to a grid.
-HEDGEROW_INLINE void add_rounded_row(double factor, const double* row, int n, const SumGrid& grid,
-                                     double* sums) {
-  for (int i = 0; i < n; ++i) sums[i] += grid.round(factor * row[i]);
 }
 
 // Rows of up to so many lanes are added up in registers.

@@ -45,19 +45,18 @@ TEST(device_trees_are_numbered_as_they_grow) {
   std::vector<DeviceNode> nodes = device_tree();
   nodes[2].set[7] = 1u << 31;
   for (const bool best_first : {true, false}) {
-    const std::vector<GrownTree> trees = read_device_trees(nodes, 7, best_first);
-    CHECK(trees.size() == 1 && trees[0].size() == 7);
-    const GrownTree& tree = trees[0];
-    CHECK(tree[0].left == 1 && contains(tree[0].left_bins, 0) && contains(tree[0].left_bins, 3));
-    CHECK(!contains(tree[0].left_bins, 4) && !tree[0].outside_left && tree[0].gain == 9.0f);
+    const TreeArrays trees = read_device_trees(nodes, 7, best_first);
+    CHECK(trees.n_trees() == 1 && trees.n_nodes() == 7 && trees.tree_offsets[1] == 7);
+    CHECK(trees.lefts[0] == 1 && trees.missing_left[0] && trees.cuts[0] == 3);
+    CHECK(!trees.outside_left[0] && trees.gains[0] == 9.0f && trees.sets[0] == -1);
     // Both orders split the right child first.
-    CHECK(tree[2].left == 3 && tree[1].left == 5 && tree[3].value == 3.0f);
-    CHECK(tree[2].categorical && contains(tree[2].left_bins, 255));
-    CHECK(!contains(tree[1].left_bins, 0) && tree[1].outside_left);
+    CHECK(trees.lefts[2] == 3 && trees.lefts[1] == 5 && trees.values[3] == 3.0f);
+    CHECK(trees.sets[2] == 0 && contains(trees, 0, 255) && !contains(trees, 0, 254));
+    CHECK(!trees.missing_left[1] && trees.outside_left[1] && trees.columns[3] == -1);
   }
   nodes[1].gain = 3.0;
-  CHECK(read_device_trees(nodes, 7, true)[0][1].left == 3);
-  CHECK(read_device_trees(nodes, 7, false)[0][1].left == 5);
+  CHECK(read_device_trees(nodes, 7, true).lefts[1] == 3);
+  CHECK(read_device_trees(nodes, 7, false).lefts[1] == 5);
 }
 
 TEST(device_trees_that_are_none) {

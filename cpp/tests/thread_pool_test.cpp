@@ -1,6 +1,7 @@
 // Pools: threads that stay from one call to the next, whatever the calls are.
 #include "thread_pool.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,23 @@ TEST(threads_stay) {
     CHECK(helpers.size() == 3);
   }
   CHECK(seen.size() == 3);
+}
+
+// Those that have begun by then are waited for, and no other begins.
+TEST(helpers_that_are_dismissed) {
+  const ThreadPool pool;
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> n_ran{0};
+    int n_helpers = 0;
+    {
+      Helpers helpers(3, [&] { ++n_ran; });
+      if (round % 2 == 1) std::this_thread::yield();
+      helpers.dismiss();
+      n_helpers = helpers.size();
+    }
+    CHECK(n_helpers >= 0 && n_helpers <= 3 && n_ran == n_helpers);
+  }
+  CHECK(runs_every_task(7, 3));
 }
 
 // Calls within calls, of other threads, and of another pool.

@@ -237,7 +237,7 @@ void ContextExamples::keep(int output, Weigh weigh) {
   resize(output, n_kept);
 }
 
-void ContextExamples::draw_by_size(int output, const Sampling& sampling) {
+void ContextExamples::draw_by_size(int output, const Sampling& sampling, Stop& stop) {
   const int n_contexts = contexts_.n_contexts(output);
   const auto& [rows, gradients, _, __] = by_output_[output];
   std::vector<float> sizes;
@@ -249,7 +249,8 @@ void ContextExamples::draw_by_size(int output, const Sampling& sampling) {
     sizes.push_back(
         example_size(sum, rows[i].curvature * (has_probabilities_ ? p * (1.0f - p) : 1.0f)));
   }
-  const DrawnBySize drawn(sizes, sampling, output);
+  const double rate = find_rates({&sizes, 1}, sampling.share, Workers(), 1, stop)[0];
+  const DrawnBySize drawn(rate, sampling, output);
   keep(output, [&](int64_t i) { return drawn.weigh(rows[i].position, sizes[i]); });
 }
 
@@ -267,7 +268,7 @@ void ContextExamples::draw(const Sampling& sampling, int n_threads, Stop& stop) 
     stop.check();
     const int output = static_cast<int>(k);
     if (were_shared) write_gradients(output);
-    if (sampling.share < 1.0) draw_by_size(output, sampling);
+    if (sampling.share < 1.0) draw_by_size(output, sampling, stop);
     if (sampling.negative_ratio > 0.0) stratify(output, sampling);
   });
 }

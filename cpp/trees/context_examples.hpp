@@ -76,7 +76,7 @@ class ContextExamples {
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
   // Writes gradients that were shared.
   void write_gradients(int output);
-  void draw_by_size(int output, const Sampling& sampling);
+  void draw_by_size(int output, const Sampling& sampling, Stop& stop);
   void stratify(int output, const Sampling& sampling);
   // Keeps rows that weigh(row) finds to count for something, by how much they do.
   template <class Weigh>

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "trees/grown_tree.hpp"
+#include "trees/tree_arrays.hpp"
 
 namespace hedgerow {
 
@@ -24,10 +23,9 @@ struct DeviceNode {
 };
 static_assert(sizeof(DeviceNode) == 64);
 
-// Trees of max_nodes each, of which those below the root count. Nodes are numbered as a Grower
-// does: best first, or the youngest first. Throws std::invalid_argument if children do not come
-// after their parent.
-std::vector<GrownTree> read_device_trees(std::span<const DeviceNode> nodes, int64_t max_nodes,
-                                         bool best_first);
+// Trees of max_nodes each, one for each output, of which those below the root count. Nodes are
+// numbered as a Grower does: best first, or the youngest first. Throws std::invalid_argument if
+// children do not come after their parent.
+TreeArrays read_device_trees(std::span<const DeviceNode> nodes, int64_t max_nodes, bool best_first);
 
 }  // namespace hedgerow

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "random.hpp"
@@ -93,62 +94,85 @@ int64_t keep(std::span<Derivatives> examples, Weigh weigh) {
   return n_kept;
 }
 
-int64_t draw_by_size(std::span<Derivatives> examples, int output, const Sampling& sampling) {
-  std::vector<float> sizes;
-  sizes.reserve(examples.size());
-  for (const Derivatives& e : examples) sizes.push_back(example_size(e.gradient, e.curvature));
-  const DrawnBySize drawn(sizes, sampling, output);
-  return keep(examples, [&](int64_t i) { return drawn.weigh(examples[i].position, sizes[i]); });
-}
+// Newton's method for the rate of an output: the sum is concave in c, so that it comes from below,
+// and a c that is still too small draws fewer examples, which count for more.
+class RateSearch {
+ public:
+  RateSearch(double largest, int64_t n_examples, double share)
+      : grid_(largest * static_cast<double>(n_examples)),
+        n_wanted_(share * static_cast<double>(n_examples)) {}
 
-// Keeps all examples of an output where its label was observed, and a share of the others.
-int64_t stratify(std::span<Derivatives> examples, int output, const Sampling& sampling) {
-  int64_t n_positive = 0;
-  for (const Derivatives& example : examples)
-    n_positive += sampling.codes[example.position] == output;
-  const Negatives negatives(sampling, output, n_positive, std::ssize(examples));
-  return keep(examples, [&](int64_t i) { return negatives.weigh(examples[i].position); });
-}
-
-int64_t draw(std::span<Derivatives> examples, int output, const Sampling& sampling) {
-  if (sampling.share < 1.0) examples = examples.first(draw_by_size(examples, output, sampling));
-  if (sampling.negative_ratio > 0.0) return stratify(examples, output, sampling);
-  return std::ssize(examples);
-}
-
-// The c of sum_i min(1, c size_i) = n_wanted, by Newton's method: the sum is concave in c, so that
-// it comes from below, and a c that is still too small draws fewer examples, which count for more.
-double find_rate(std::span<const float> sizes, double n_wanted) {
-  float largest = 0.0f;
-  for (const float size : sizes) largest = std::max(size, largest);
-  const SumGrid grid(double{largest} * static_cast<double>(sizes.size()));
-  constexpr int kMaxIterations = 50;
-  double rate = 0.0;
-  int64_t n_sure = -1;
-  for (int i = 0; i < kMaxIterations; ++i) {
+  double rate() const { return rate_; }
+  bool is_done() const { return is_done_; }
+  // How many examples are drawn for sure, and what the sizes of the others come to, in units.
+  std::pair<int64_t, int64_t> measure(std::span<const float> sizes) const {
     double rest = 0.0;
     int64_t n = 0;
     for (const float size : sizes) {
-      const bool is_sure = rate * size >= 1.0;
+      const bool is_sure = rate_ * size >= 1.0;
       n += is_sure;
-      rest += is_sure ? 0.0 : grid.round(size);
+      rest += is_sure ? 0.0 : grid_.round(size);
     }
-    if (n == n_sure || rest == 0.0) break;
-    n_sure = n;
-    rate = (n_wanted - static_cast<double>(n)) / rest;
+    const double units = rest / grid_.unit();  // not a number if sizes are not, or none is above 0
+    return {n, std::isfinite(units) ? std::llround(units) : 0};
   }
-  return rate;
-}
+  // Takes that of all workers.
+  void step(int64_t n, int64_t units) {
+    const double rest = static_cast<double>(units) * grid_.unit();
+    is_done_ = n == n_sure_ || rest == 0.0;
+    if (is_done_) return;
+    n_sure_ = n;
+    rate_ = (n_wanted_ - static_cast<double>(n)) / rest;
+  }
+
+ private:
+  SumGrid grid_;
+  double n_wanted_, rate_ = 0.0;
+  int64_t n_sure_ = -1;
+  bool is_done_ = false;
+};
 
 // Draws by size have keys of their own.
 constexpr uint64_t kBySize = uint64_t{1} << 32;
 
 }  // namespace
 
-DrawnBySize::DrawnBySize(std::span<const float> sizes, const Sampling& sampling, int output)
+std::vector<double> find_rates(std::span<const std::vector<float>> sizes, double share,
+                               const Workers& workers, int n_threads, Stop& stop) {
+  constexpr int kMaxIterations = 50;
+  const auto n_outputs = static_cast<int>(sizes.size());
+  std::vector<double> largest(n_outputs), rates;
+  std::vector<int64_t> counts;
+  for (int k = 0; k < n_outputs; ++k) {
+    for (const float size : sizes[k]) largest[k] = std::max(largest[k], double{size});
+    counts.push_back(std::ssize(sizes[k]));
+  }
+  workers.max(largest);
+  workers.sum(counts);
+  std::vector<RateSearch> searches;
+  for (int k = 0; k < n_outputs; ++k) searches.emplace_back(largest[k], counts[k], share);
+  const auto are_done = [&] {
+    return std::all_of(searches.begin(), searches.end(),
+                       [](const RateSearch& search) { return search.is_done(); });
+  };
+  for (int i = 0; i < kMaxIterations && !are_done(); ++i) {
+    std::vector<int64_t> sums(2 * n_outputs);
+    parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {
+      if (searches[k].is_done()) return;
+      std::tie(sums[2 * k], sums[2 * k + 1]) = searches[k].measure(sizes[k]);
+    });
+    workers.sum(sums);
+    for (int k = 0; k < n_outputs; ++k)
+      if (!searches[k].is_done()) searches[k].step(sums[2 * k], sums[2 * k + 1]);
+  }
+  for (const RateSearch& search : searches) rates.push_back(search.rate());
+  return rates;
+}
+
+DrawnBySize::DrawnBySize(double rate, const Sampling& sampling, int output)
     : sampling_(sampling),
       key_(derive_key(sampling.key, kBySize + static_cast<uint64_t>(output))),
-      rate_(find_rate(sizes, sampling.share * static_cast<double>(sizes.size()))) {}
+      rate_(rate) {}
 
 float DrawnBySize::weigh(int32_t position, float size) const {
   const double probability = rate_ * size;
@@ -181,7 +205,8 @@ float Negatives::weigh(int32_t position) const {
 
 // Threads first count the examples of their positions, then write them where they belong.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
-                   const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop)
+                   const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
+                   const Workers& workers)
     : n_positions_(table.n_positions), is_opposite_(table.is_opposite), bound_(sampling.bound) {
   const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
@@ -208,11 +233,43 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
         };
         for_each_flag(flags.data() + begin * n_outputs, end - begin, n_outputs, take);
       });
-  if (!sampling.draws_examples()) return;
-  parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {
+  if (sampling.share < 1.0) draw_by_size(sampling, workers, n_threads, stop);
+  if (sampling.negative_ratio > 0.0) stratify(sampling, workers, n_threads, stop);
+}
+
+void Examples::draw_by_size(const Sampling& sampling, const Workers& workers, int n_threads,
+                            Stop& stop) {
+  std::vector<std::vector<float>> sizes(n_outputs());
+  parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
+    stop.check();
+    for (const Derivatives& e : of_output(static_cast<int>(k)))
+      sizes[k].push_back(example_size(e.gradient, e.curvature));
+  });
+  const std::vector<double> rates = find_rates(sizes, sampling.share, workers, n_threads, stop);
+  parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
     stop.check();
     const std::span all(by_output_[k].data(), static_cast<size_t>(sizes_[k]));
-    sizes_[k] = draw(all, static_cast<int>(k), sampling);
+    const DrawnBySize drawn(rates[k], sampling, static_cast<int>(k));
+    sizes_[k] = keep(all, [&](int64_t i) { return drawn.weigh(all[i].position, sizes[k][i]); });
+  });
+}
+
+// Keeps all examples of an output where its label was observed, and a share of the others.
+void Examples::stratify(const Sampling& sampling, const Workers& workers, int n_threads,
+                        Stop& stop) {
+  std::vector<int64_t> counts(2 * n_outputs());  // observed, and all
+  parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
+    stop.check();
+    for (const Derivatives& e : of_output(static_cast<int>(k)))
+      counts[2 * k] += sampling.codes[e.position] == k;
+    counts[2 * k + 1] = sizes_[k];
+  });
+  workers.sum(counts);
+  parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
+    stop.check();
+    const std::span all(by_output_[k].data(), static_cast<size_t>(sizes_[k]));
+    const Negatives negatives(sampling, static_cast<int>(k), counts[2 * k], counts[2 * k + 1]);
+    sizes_[k] = keep(all, [&](int64_t i) { return negatives.weigh(all[i].position); });
   });
 }
 

@@ -14,6 +14,7 @@
 #include "parallel.hpp"
 #include "sum_grid.hpp"
 #include "trees/histogram.hpp"
+#include "trees/workers.hpp"
 
 namespace hedgerow {
 
@@ -70,12 +71,17 @@ inline float example_size(float gradient, float curvature) {
   return static_cast<float>(std::sqrt(g * g + vh * vh));
 }
 
+// For each output the c of sum_i min(1, c size_i) = share * n over the n examples of all workers.
+// sizes: of this one's examples, by output
+std::vector<double> find_rates(std::span<const std::vector<float>> sizes, double share,
+                               const Workers& workers, int n_threads, Stop& stop);
+
 // Which examples of an output are drawn by their sizes: each with the probability min(1, c size),
 // so that their mean number is the share that is asked for. They count for 1 / probability.
 class DrawnBySize {
  public:
-  // Sizes of all examples.
-  DrawnBySize(std::span<const float> sizes, const Sampling& sampling, int output);
+  // rate: the c above
+  DrawnBySize(double rate, const Sampling& sampling, int output);
 
   // How much an example counts; 0: it is left out. NaN stays NaN, which is refused later.
   float weigh(int32_t position, float size) const;
@@ -89,6 +95,7 @@ class DrawnBySize {
 // Which examples of an output are drawn where its label was not observed.
 class Negatives {
  public:
+  // n_positive: examples whose label was observed, of n_examples of all workers
   Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples);
 
   // How much an example counts; 0: it is left out.
@@ -106,7 +113,8 @@ class Negatives {
 class Examples {
  public:
   Examples(const DerivativeTable& table, const Sampling& sampling,
-           const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop);
+           const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
+           const Workers& workers = Workers());
   // Positions of an output must not be negative, and rise.
   Examples(const std::vector<std::vector<Derivatives>>& by_output,
            const std::shared_ptr<MemoryPool>& pool);
@@ -124,6 +132,9 @@ class Examples {
   double bound() const { return bound_; }
 
  private:
+  void draw_by_size(const Sampling& sampling, const Workers& workers, int n_threads, Stop& stop);
+  void stratify(const Sampling& sampling, const Workers& workers, int n_threads, Stop& stop);
+
   int64_t n_positions_;
   bool is_opposite_ = false;
   double bound_ = 0.0;

@@ -1,6 +1,7 @@
 #include "trees/grown_tree.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace hedgerow {
@@ -8,8 +9,8 @@ namespace {
 
 // The last bin that a split of values has on its left.
 uint8_t last_bin(const BinSet& set) {
-  for (int bin = 255; bin > 0; --bin)
-    if (contains(set, static_cast<uint8_t>(bin))) return static_cast<uint8_t>(bin);
+  for (int word = 3; word >= 0; --word)
+    if (set[word] != 0) return static_cast<uint8_t>(64 * word + std::bit_width(set[word]) - 1);
   return 0;
 }
 
@@ -93,6 +94,9 @@ Forest build_forest(const std::vector<GrownTree>& trees) {
   const bool has_surrogates =
       has_any(trees, [](const TreeNode& node) { return !node.surrogates.empty(); });
   TreeArrays arrays;
+  size_t n_nodes = 0;
+  for (const GrownTree& tree : trees) n_nodes += tree.size();
+  arrays.reserve_nodes(n_nodes);
   if (has_surrogates) arrays.surrogate_starts.push_back(0);
   for (const GrownTree& tree : trees) {
     for (const TreeNode& node : tree) {

@@ -46,6 +46,11 @@ struct TreeArrays {
   // Whether a split does more with missing values than to send them one way.
   bool asks_more_of_missing() const { return !fractions.empty() || !surrogate_columns.empty(); }
   int64_t n_sets() const { return static_cast<int64_t>(left_sets.size()) / kSetBytes; }
+  void reserve_nodes(size_t n) {
+    for (auto* array : {&columns, &offsets, &sets, &lefts}) array->reserve(n);
+    for (auto* array : {&cuts, &missing_left, &outside_left}) array->reserve(n);
+    for (auto* array : {&values, &gains, &weights}) array->reserve(n);
+  }
   // Whether no tree has more leaves; n of them go with n - 1 splits.
   bool have_at_most(int64_t n_leaves) const {
     for (int64_t i = 0; i < n_trees(); ++i)

@@ -16,7 +16,7 @@
 namespace hedgerow {
 
 // Kernels with a lane for each sequence hold all labels of a position in registers: few labels.
-inline constexpr int kMostLaneLabels = 8;
+inline constexpr int kMostLaneLabels = kLowLimits ? 3 : 8;
 
 inline bool labels_fit_lanes(int n_labels) {
   return n_labels <= kMostLaneLabels && has_wide_registers();

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["DataWarning", "warn_user"]
+__all__ = ["DataWarning", "collect_warnings", "warn_user"]
+
+# Messages of warnings, and their categories.
+Collected = list[tuple[str, type[Warning]]]
+
+_collected: ContextVar[Collected | None] = ContextVar("collected", default=None)
 
 
 class DataWarning(UserWarning):
@@ -21,11 +29,26 @@ class DataWarning(UserWarning):
 
 
 def warn_user(message: str, category: type[Warning] = DataWarning) -> None:
-    """Warn, with the line of the user's code that called the library."""
+    """Warn, with the line of the user's code that called the library, unless it is collected."""
+    collected = _collected.get()
+    if collected is not None:
+        collected.append((message, category))
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__", ""))):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[Collected]:
+    """Warnings of this thread within a ``with``, which are not shown."""
+    found: Collected = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
 
 
 def _is_ours(module: str) -> bool:

@@ -8,6 +8,7 @@ a part of the sum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ class SumGrid:
 
     bound: float
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """2^-51 times the power of two above the bound, but not less than the smallest double."""
         return float(np.ldexp(0.5, max(np.frexp(self.bound)[1] - 50, SMALLEST)))
@@ -49,16 +50,8 @@ class SumGrid:
         """Nearest multiples of the unit."""
         if not self.bound > 0:
             return values
-        rounded = np.array(values)
-        self.round_in_place(rounded)
-        return rounded
-
-    def round_in_place(self, values: NDArray[np.float64]) -> None:
-        """The same, in place."""
-        if self.bound > 0:
-            shift = 1.5 * 2.0**52 * self.unit
-            np.add(values, shift, out=values)
-            np.subtract(values, shift, out=values)
+        shift = 1.5 * 2.0**52 * self.unit
+        return (values + shift) - shift
 
     def share(self, sums: Vector, comm: Comm) -> Vector:
         """The total of all workers, each of which has sums of such multiples."""
@@ -103,8 +96,9 @@ class ExactTotal(NamedTuple):
         grids = _grids(bound)
         if comm.size == 1 or grids is None:
             return self
-        parts = zip(self, grids, strict=True)
-        return ExactTotal(*(float(grid.share(np.array(part), comm)) for part, grid in parts))
+        units = np.array([grid.unit for grid in grids])
+        counts = comm.sum(np.rint(np.array(self) / units).astype(np.int64))
+        return ExactTotal(*(counts * units).tolist())
 
     @property
     def value(self) -> float:
@@ -112,6 +106,7 @@ class ExactTotal(NamedTuple):
         return self.high + (self.middle + self.low)
 
 
+@lru_cache(maxsize=8)
 def _grids(bound: float) -> list[SumGrid] | None:
     """The grids of the three parts, for up to `MOST_TERMS` losses; None without a bound."""
     if not bound > 0 or not np.isfinite(LARGEST_LOSS * bound):

@@ -7,6 +7,7 @@ contents.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -17,22 +18,30 @@ from numpy.typing import NDArray
 from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Sequences, SparseRows
 
-__all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
+__all__ = ["draw_uniforms", "find_uniform", "identify_positions", "identify_sequences"]
 
 Identities = NDArray[np.uint64]
 
+# Bits of random numbers, and how many of them workers look at together in one message.
+BITS, BITS_AT_ONCE = 53, 11
+
 
 def identify_sequences(
-    sequences: Sequences, *more: NDArray[Any] | None, comm: Comm = ALONE
+    sequences: Sequences,
+    *more: NDArray[Any] | None,
+    attributes: Identities | None = None,
+    comm: Comm = ALONE,
 ) -> Identities:
     """A number for each sequence, (S,).
+
+    ``attributes`` are digests of their names, (A,), which stand for their numbers.
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
     only if sequences of any worker have the same name or contents, since these must have different
     numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
     which number.
     """
-    own = np.stack([_digest_names(sequences), _digest_arrays(sequences, more)])
+    own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
     found, ties = np.concatenate(parts, axis=1)
     order = np.lexsort((ties, found))
@@ -58,26 +67,55 @@ def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Id
 def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
     """A random number for each identity under a key, uniform in [0, 1)."""
     bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (bits >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
 
 
-def _digest_names(sequences: Sequences) -> Identities:
-    """Digests of the names of sequences, or of their contents, (S,)."""
+def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float:
+    """The number at a place, from 0, among the sorted random numbers of all workers.
+
+    Workers send no numbers, but how many of theirs begin with the same bits.
+    """
+    if comm.size == 1:
+        return float(np.partition(uniforms, place)[place])
+    numbers = (uniforms * 2.0**BITS).astype(np.int64)
+    found, n_left = 0, BITS
+    while n_left:
+        n_next = min(BITS_AT_ONCE, n_left)
+        n_left -= n_next
+        counts = comm.sum(np.bincount(numbers >> n_left, minlength=1 << n_next))
+        n_up_to = np.cumsum(counts)
+        digit = int(np.searchsorted(n_up_to, place, side="right"))
+        place -= int(n_up_to[digit] - counts[digit])
+        found = (found << n_next) + digit
+        numbers = numbers[numbers >> n_left == digit] - (digit << n_left)
+    return found * 2.0**-BITS
+
+
+def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
+    """Digests of what sequences are called, or else of what they hold, (S,)."""
     if sequences.ids is not None:
         names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
         return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
     columns = [column.codes for column in sequences.categorical]
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
-    return _digest_arrays(sequences, arrays, sequences.sparse)
+    return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
 
 
 def _digest_arrays(
-    sequences: Sequences, arrays: Sequence[NDArray[Any] | None], sparse: SparseRows | None = None
+    sequences: Sequences,
+    arrays: Sequence[NDArray[Any] | None],
+    sparse: SparseRows | None = None,
+    attributes: Identities | None = None,
 ) -> Identities:
-    """Digests of the parts of arrays and rows that belong to each sequence, (S,)."""
+    """Digests of what arrays and rows have for each sequence, (S,)."""
+    held: NDArray[Any] = np.empty(0) if sparse is None else sparse.indices
+    if attributes is not None:
+        held = attributes[held]
     given = [np.ascontiguousarray(array) for array in arrays if array is not None]
     by_position = [
-        array.reshape(len(array), -1) for array in given if len(array) == sequences.n_positions
+        array.reshape(len(array), math.prod(array.shape[1:]))
+        for array in given
+        if len(array) == sequences.n_positions
     ]
     by_sequence = [array for array in given if len(array) != sequences.n_positions]
 
@@ -90,7 +128,7 @@ def _digest_arrays(
         if sparse is not None:
             first, last = int(sparse.indptr[begin]), int(sparse.indptr[end])
             found.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
-            found.update(sparse.indices[first:last].view(np.uint8).data)
+            found.update(held[first:last].view(np.uint8).data)
             if sparse.values is not None:
                 found.update(sparse.values[first:last].view(np.uint8).data)
         return _to_number(found)

@@ -372,9 +372,12 @@ class Sequences:
 def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
     """Divide sequences into runs of about this many positions: the first of each, and its end.
 
-    A run has more positions only if it is a single sequence.
+    A run has more positions only if it is a single sequence. Where there are no sequences, as on a
+    worker whose sequences are all held out, there is a run without any.
     """
     first, n_sequences = 0, len(offsets) - 1
+    if n_sequences == 0:
+        yield 0, 0
     while first < n_sequences:
         stop = int(np.searchsorted(offsets, offsets[first] + n_positions, side="right")) - 1
         stop = min(max(stop, first + 1), n_sequences)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.labels import Labels
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
@@ -40,8 +41,13 @@ class SampleWeight:
         return np.repeat(self.by_sequence, sequences.lengths)
 
 
-def read_sample_weight(sample_weight: ArrayLike | None, sequences: Sequences) -> SampleWeight:
-    """Check the weights of sequences, (S,), or of the rows of a flat X, (N,)."""
+def read_sample_weight(
+    sample_weight: ArrayLike | None, sequences: Sequences, comm: Comm = ALONE
+) -> SampleWeight:
+    """Check the weights of sequences, (S,), or of the rows of a flat X, (N,).
+
+    All workers get them in the same way: by position if positions differ on one of them.
+    """
     if sample_weight is None:
         return SampleWeight()
     weights = _to_numbers(sample_weight)
@@ -52,13 +58,17 @@ def read_sample_weight(sample_weight: ArrayLike | None, sequences: Sequences) ->
             sizes += f" and {sequences.n_positions} rows"
             ways += ", or one for each row"
         raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
-    _check_weights(weights, "row" if of_rows else "sequence")
-    if not of_rows:
-        return SampleWeight(by_sequence=weights)
-    by_sequence = weights[sequences.offsets[:-1]]
-    if (np.repeat(by_sequence, sequences.lengths) == weights).all():
+    _check_weights(weights)
+    by_sequence = weights[sequences.offsets[:-1]] if of_rows else weights
+    differ = of_rows and bool(np.any(np.repeat(by_sequence, sequences.lengths) != weights))
+    largest, differ_anywhere = comm.max(np.array([weights.max(initial=0.0), float(differ)]))
+    if not largest:
+        of = "row" if of_rows else "sequence"
+        raise ValueError(f"sample_weight is zero for every {of}; at least one must be positive")
+    if not differ_anywhere:
         return SampleWeight(by_sequence=by_sequence)
-    return SampleWeight(by_position=weights)
+    rows = weights if of_rows else np.repeat(weights, sequences.lengths)
+    return SampleWeight(by_position=rows)
 
 
 def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
@@ -73,7 +83,7 @@ def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
 
 
-def _check_weights(weights: NDArray[np.float64], of: str) -> None:
+def _check_weights(weights: NDArray[np.float64]) -> None:
     bad = ~((weights >= 0) & (weights <= LARGEST))
     if bad.any():
         place = int(bad.argmax())
@@ -81,8 +91,6 @@ def _check_weights(weights: NDArray[np.float64], of: str) -> None:
             f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative, "
             f"and at most {LARGEST:g}"
         )
-    if not weights.any():
-        raise ValueError(f"sample_weight is zero for every {of}; at least one must be positive")
 
 
 def class_weights(

@@ -3,9 +3,10 @@
 The oracle, `reference.fitted_model`, lists all labellings of each sequence, in log space.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,19 @@ from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
 from reference.fitted_model import Losses, cost_matrix, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
+from reference.relational_databases import as_attributes
 
 EPSILON = np.finfo(np.float64).eps
 SINGLE_EPSILON = np.finfo(np.float32).eps
+
+
+@lru_cache(32)
+def train(case: str) -> tuple[Training, LinearCRF | TreeCRF, NaiveModel]:
+    """A training by its case in JSON, the model, and its oracle; kinds draw the same cases."""
+    training = Training.of(json.loads(case))
+    crf = training.fit()
+    X = [x for x, _ in training.sequences()]
+    return training, crf, read_model(crf, as_attributes(crf, X))
 
 
 @dataclass(frozen=True)
@@ -45,9 +56,7 @@ class Question:
     @classmethod
     def of(cls, case: Case) -> "Question":
         """Train, and draw what is known from the labellings that are possible."""
-        training = Training.of(case["training"])
-        crf = training.fit()
-        model = read_model(crf, [x for x, _ in training.sequences()])
+        training, crf, model = train(json.dumps(case["training"]))
         asked = Training.of(case["training"], renewed=case["fresh"])
         question = cls(training, crf, model, asked, None)
         if not case["known"]:
@@ -64,8 +73,8 @@ class Question:
 
     @cached_property
     def xs(self) -> list[Any]:
-        """Each sequence alone."""
-        return [x for x, _ in self.asked.sequences()]
+        """Each sequence alone, as the slow model wants it: facts are attributes there."""
+        return as_attributes(self.crf, [x for x, _ in self.asked.sequences()])
 
     @cached_property
     def exact(self) -> list[Enumeration]:

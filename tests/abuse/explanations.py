@@ -24,7 +24,8 @@ def check_explain(case: Case) -> None:
     known = None if question.known is None else question.known[s]
     asked = question.asked.ask_parameters | {"known": question.parameters.get("known")}
     predicted = question.split(question.crf.predict(question.asked.X, **asked))[s]
-    explanation = question.crf.explain(x, position, known=known)
+    asked_about, _ = question.asked.sequences()[s]
+    explanation = question.crf.explain(asked_about, position, known=known)
     codes = question.codes(predicted)
     check_explanation(question.model, exact, x, codes, explanation, 8 * question.slack)
 

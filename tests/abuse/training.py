@@ -11,7 +11,7 @@ from scipy import sparse
 
 from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
-from hedgerow.relational import RelationalFeatures
+from hedgerow.relational import At, RelationalFeatures
 from reference.parents import random_parents
 
 __all__ = [
@@ -37,6 +37,10 @@ MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not kno
 SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
 COLUMNS = ["flag", "count", "number"]  # those of numbers, in every form
+QUERIES = ["flag=1", "count=1", "count=2"]  # attributes of facts that stand for them
+# Texts and linked positions are compared and asked about; numbers are constants.
+FACT_MODES = ["text(+t,-s)", "text(+t,+s)", "flag(+t,#f)", "count(+t,#c)"]
+LINK_MODES = ["link(+t,-t)", "link(-t,+t)"]
 N_SHORT = 2  # rounds or iterations of a model to start from
 
 
@@ -98,6 +102,8 @@ class Training:
             columns = [draw_columns(rng, part, data) for part in codes]
         form = "frames" if data["form"] in FLAT_FORMS else data["form"]
         xs = [shape(part, form) for part in columns]
+        if form == "facts" and data["facts"]["links"]:
+            xs = list(map(add_links, xs))
         all_labels = [part.tolist() for part in labels]
         watched = cls.of(case, renewed=True) if case.get("watched") and not renewed else None
         parents = draw_parents(data)
@@ -244,19 +250,22 @@ class Training:
         """How queries are made, if X holds facts."""
         if self.case["data"]["form"] != "facts":
             return {}
-        modes = ["text(+t,-s)", "text(+t,+s)", "flag(+t,#f)", "count(+t,#c)"]
-        return {"queries": RelationalFeatures(modes, depth=1, window=1)}
+        facts = self.case["data"]["facts"]
+        modes = FACT_MODES + LINK_MODES * facts["links"]
+        return {"queries": RelationalFeatures(modes, depth=facts["depth"], window=facts["window"])}
 
     def column_parameters(self) -> dict[str, Any]:
         """Parameters that name columns of numbers: by number if they have no names."""
-        numbered = self.case["data"]["form"] in ("dense", "sparse")
-        names = range(len(COLUMNS)) if numbered else COLUMNS
+        form = self.case["data"]["form"]
+        names = {"dense": [0, 1, 2], "sparse": [0, 1, 2], "facts": QUERIES}.get(form, COLUMNS)
         labels = sorted({label for y in self.labels for label in y}, reverse=True)
         found: dict[str, Any] = {}
-        if self.case["data"]["form"] == "items":  # few positions may not have all attributes
+        if form == "items":  # few positions may not have all attributes
             known = {name for x in self.X for item in x for name in item if item[name]}
-        elif self.case["data"]["form"] == "facts":  # whose attributes are queries
+        elif form == "facts" and "held_out" in self.case:  # which queries are left is not known
             known = set()
+        elif form == "facts":
+            known = set(self.fact_parameters()["queries"].fit(self.X).get_feature_names_out())
         else:
             known = set(names)
         if self.case.get("monotone") and len(labels) > 1:
@@ -384,7 +393,14 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
     if form == "frames":
         return pd.DataFrame(columns)
     items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if form == "facts":
+        return [list(item.items()) for item in items]
     for item in items:
         if item["flag"] == 0.0:  # the same as not to have it
             del item["flag"]
-    return [list(item.items()) for item in items] if form == "facts" else items
+    return items
+
+
+def add_links(x: list[Any]) -> list[Any]:
+    """Facts with links: the count of a position is the number of another one."""
+    return [[*atoms, ("link", At(int(dict(atoms)["count"]) % len(x)))] for atoms in x]

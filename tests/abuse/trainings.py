@@ -8,13 +8,32 @@ from abuse.kind import Case
 from abuse.training import FLAT_FORMS, SCHEMES
 from hedgerow.trees.missing import METHODS
 
-__all__ = ["learn_from_all", "trainings", "unwatch"]
+__all__ = ["draw_nothing", "learn_from_all", "may_refine", "trainings", "unwatch"]
 
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy", "f1"]
-FORMS = ["dense", "sparse", "frames", "items", *FLAT_FORMS]
+FORMS = ["dense", "sparse", "frames", "items", "facts", *FLAT_FORMS]
 
 # Codes of the labels of a pattern, of which there may be fewer.
 PATTERNS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
+
+
+# Queries about facts: how many literals they begin with, how far they look, links of positions.
+FACTS = st.fixed_dictionaries(
+    {"depth": st.integers(1, 2), "window": st.integers(0, 1), "links": st.booleans()}
+)
+
+
+def may_refine(case: Case) -> bool:
+    """Whether trees can refine queries: not if anything depends on the columns from the start."""
+    parameters = case["parameters"]
+    depends = [
+        parameters["transitions"] == "trees",
+        parameters["missing"] in ("impute", "indicator"),
+        parameters.get("interaction_constraints") is not None,
+        case["interactions"] is not None,
+        bool(case["monotone"]),
+    ]
+    return not any(depends)
 
 
 def unwatch(case: Case) -> None:
@@ -30,6 +49,15 @@ def learn_from_all(case: Case) -> Case:
     case = {name: value for name, value in case.items() if name != "held_out"}
     case["parameters"] = dict(case["parameters"])
     _stop_by_nothing(case)
+    return case
+
+
+def draw_nothing(case: Case) -> Case:
+    """The same training without draws of sequences and positions, which go by what X holds."""
+    case = learn_from_all(case)
+    if case["estimator"] == "TreeCRF":
+        whole = {"subsample": 1.0, "stratified": False}
+        case = case | {"parameters": case["parameters"] | whole}
     return case
 
 
@@ -67,11 +95,13 @@ def trainings(
         "lengths": draw(st.lists(st.integers(1, 6), min_size=1, max_size=6)),
         "labels": labels,
         "form": form,
-        "gaps": gaps and form != "items",
+        "gaps": gaps and form not in ("items", "facts"),
         "unknown": 0.0 if known else draw(st.sampled_from([0.0, 0.3])),
         "marked": draw(st.booleans()),
         "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
     }
+    if form == "facts":
+        data["facts"] = draw(FACTS)
     parameters: dict[str, Any] = {
         "objective": objective,
         "sharpness": draw(st.sampled_from([5.0, 1.0, 20.0])),
@@ -108,6 +138,7 @@ def trainings(
         if parameters.get("order") == 0 or parameters["missing"] == "fractional":
             parameters["transitions"] = "weights"  # no label before is asked about
         case |= draw(_column_rules())
+        parameters["max_literals"] = draw(st.integers(1, 4)) if may_refine(case) else 1
         if based:
             case["base"] = draw(_bases(case))
     else:
@@ -145,7 +176,7 @@ def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, 
     margin = objective == "max_margin"
     on_labels_before: list[bool | str] = [False, True]
     min_count = draw(st.integers(0, 2))
-    if form != "items" and min_count < 2:  # the column is sure to be an attribute
+    if form not in ("items", "facts") and min_count < 2:  # the column is sure to be an attribute
         on_labels_before.append("x1" if form in ("dense", "sparse") else "cou")
     return {
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
+from hedgerow.boosting.booster import MAX_TRIALS, PATTERN_TRIALS
 from hedgerow.boosting.context_training import train_trees
 from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.step_rule import MAX_TRIALS, PATTERN_TRIALS
 from hedgerow.boosting.tree_training import PatternSlopes
 from hedgerow.trees.forest import Forest
 from reference.boosting import advance, assert_same_forest, make_booster
@@ -215,7 +215,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(list(CASES)), OPTIONS)
 def test_no_round_raises_the_loss(name, options):
     if options["transitions"] == "trees":

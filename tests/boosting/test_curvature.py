@@ -103,7 +103,7 @@ def random_potentials(n_labels, lengths, scale=1.0, seed=0):
     return scores_of(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(any_chain)
 def test_gammas_are_what_an_enumeration_says(chain):
     potentials = potentials_of(chain)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.boosting import direction, step_rule
+from hedgerow.boosting import booster as rules
+from hedgerow.boosting import direction
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.exact_sums import ExactTotal
 from hedgerow.objectives import Slopes, Targets
@@ -120,8 +121,8 @@ def test_a_quadratic_loss_is_lowest_after_as_many_rounds_as_it_has_eigenvalues(
     n_eigenvalues, monkeypatch
 ):
     # With exact steps, and a leaf for each position whose value is minus its slope.
-    monkeypatch.setattr(step_rule, "FLAT", 1e-9)
-    monkeypatch.setattr(step_rule, "SEARCH_TRIALS", 40)
+    monkeypatch.setattr(rules, "FLAT", 1e-9)
+    monkeypatch.setattr(rules, "SEARCH_TRIALS", 40)
     n, rng = 12, np.random.default_rng(n_eigenvalues)
     x, y = [np.arange(n, dtype=float)[:, None]], [["a", "b", "c"] * 4]
     eigenvalues = np.linspace(1.0, 4.0, n_eigenvalues)

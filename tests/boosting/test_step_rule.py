@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.boosting import step_rule
+from hedgerow.boosting import booster as rules
 from reference.boosting import make_booster
 from reference.linear import make_data
 
@@ -55,7 +55,7 @@ def test_the_last_evaluation_is_that_of_the_next_round():
         found.clear()
         assert booster.advance()
         # Those of the search alone, and none is repeated.
-        assert 1 <= len({each.loss for each in found}) == len(found) < step_rule.SEARCH_TRIALS
+        assert 1 <= len({each.loss for each in found}) == len(found) < rules.SEARCH_TRIALS
         assert booster.iterate.measured is found[-1]
 
 
@@ -63,7 +63,7 @@ def test_no_score_moves_further_than_some_steps():
     booster = make_case(max_step=0.01)
     way = turn(booster)
     size = take(booster)
-    assert size * way.scores.largest() == pytest.approx(step_rule.MAX_STEPS * 0.01)
+    assert size * way.scores.largest() == pytest.approx(rules.MAX_STEPS * 0.01)
 
 
 def test_a_direction_that_leads_upwards_is_not_taken():
@@ -81,8 +81,8 @@ def test_a_direction_that_leads_upwards_is_not_taken():
 
 
 def test_a_step_that_is_not_found_in_time_is_the_lowest_that_was_tried(monkeypatch):
-    monkeypatch.setattr(step_rule, "FLAT", 0.0)
-    monkeypatch.setattr(step_rule, "SEARCH_TRIALS", 2)
+    monkeypatch.setattr(rules, "FLAT", 0.0)
+    monkeypatch.setattr(rules, "SEARCH_TRIALS", 2)
     booster = make_case(max_step=None)
     before = booster.iterate.loss
     turn(booster)

@@ -16,6 +16,7 @@ def talk(comm: Comm) -> tuple[Any, ...]:
         comm.max(own).tolist(),
         comm.max(np.array([0.5 * comm.rank])).tolist(),
         comm.sum(np.zeros(0, np.int64)).tolist(),
+        comm.sum(np.array(comm.rank + 1)).tolist(),  # a single number, without an axis
         comm.gather("abc"[comm.rank]),
         comm.broadcast(None if comm.rank == 0 else 1),
         comm.broadcast({"rank": comm.rank}, root=comm.size - 1),
@@ -23,7 +24,5 @@ def talk(comm: Comm) -> tuple[Any, ...]:
 
 
 def in_collective(arguments: dict[str, Any], work: Callable[[Comm], Any]) -> Any:
-    from xgboost.collective import CommunicatorContext
-
-    with CommunicatorContext(**arguments):
-        return work(XGBoostComm())
+    with XGBoostComm.connect(arguments) as comm:
+        return work(comm)

@@ -10,7 +10,15 @@ import pytest
 
 from comm.conversation import in_collective, talk
 from hedgerow import LinearCRF
-from hedgerow.comm import ALONE, Comm, ThreadComm, WorkerError, XGBoostComm, check_comm
+from hedgerow.comm import (
+    ALONE,
+    Comm,
+    LostContactError,
+    ThreadComm,
+    WorkerError,
+    XGBoostComm,
+    check_comm,
+)
 
 
 def expected(size: int) -> tuple[Any, ...]:
@@ -20,6 +28,7 @@ def expected(size: int) -> tuple[Any, ...]:
         [[size - 1, 2**62], [-1, 5]],
         [0.5 * (size - 1)],
         [],
+        sum(range(size + 1)),
         list("abc"[:size]),
         None,
         {"rank": size - 1},
@@ -72,8 +81,19 @@ def test_a_failure_of_xgboost_is_named(monkeypatch: pytest.MonkeyPatch):
         raise core.XGBoostError("poll timeout")
 
     monkeypatch.setattr("xgboost.collective.allreduce", fail)
-    with pytest.raises(WorkerError, match="worker 0 of 1 has lost contact with the others"):
+    with pytest.raises(LostContactError, match="worker 0 of 1 has lost contact with the others"):
         XGBoostComm().sum(np.ones(1, np.int64))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="xgboost has no tracker there")
+def test_workers_that_do_not_find_each_other():
+    pytest.importorskip("xgboost")
+    nowhere = {"dmlc_tracker_uri": "127.0.0.1", "dmlc_tracker_port": 9, "dmlc_retry": 1}
+    with (
+        pytest.raises(LostContactError, match=r"the workers could not be connected: "),
+        XGBoostComm.connect(nowhere | {"dmlc_timeout": 1, "dmlc_task_id": "0"}),
+    ):
+        pass
 
 
 def test_what_is_no_comm():

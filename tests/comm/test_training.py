@@ -1,12 +1,15 @@
 """Training on several workers: the same model file for any number of them, and any division."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from abuse.metamorphic.answers import file_of
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
 from hedgerow.relational import RelationalFeatures
 from hedgerow.state import State
+from hedgerow.training import trial
 from hedgerow.training.shared_training import check_agreement
 from reference.shuffled import make_parents, make_sequences, to_items
 
@@ -32,6 +35,14 @@ TREES = [
     ("names", {}),
     ("values", {"colsample_bynode": 0.7}),
     ("columns", {"subsample": 0.5}),
+    ("columns", {"stratified": True, "subsample": 0.7}),
+    ("columns", {"stratified": True, "negative_weight": "balanced", "trim": 0.05}),
+    ("columns", {"sampling_method": "gradient_based", "subsample": 0.5}),
+    ("columns", {"sampling_method": "gradient_based", "subsample": 0.5, "stratified": True}),
+    ("gaps", {"missing": "impute"}),
+    ("columns", {"base": LinearCRF(max_iter=3, tol=0.0, decode="viterbi"), "base_folds": 2}),
+    ("names", {"base": LinearCRF(max_iter=3, tol=0.0, decode="viterbi"), "base_folds": 0}),
+    ("gaps", {"missing": "indicator"}),
     ("columns", {"class_weight": "balanced"}),
     ("columns", {"line_search": True}),
     ("columns", {"newton": False, "direction": "conjugate"}),
@@ -102,6 +113,28 @@ def test_any_division(make, division, tmp_path):
     check_same(lambda: make(order=2), "columns", division, tmp_path, **given)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_both_decoders_are_tried(make, form, tmp_path, monkeypatch):
+    if make is make_linear and form == "gaps":
+        form = "columns"
+    for name, value in [("LEAST_LABELS", 20), ("PIECE", 8), ("PIECES", 4), ("LEAST", 60)]:
+        monkeypatch.setattr(trial, name, value)
+    tried = []
+
+    def hold_trial(*arguments):
+        tried.append(trial_held(*arguments))
+        return tried[-1]
+
+    trial_held = trial.hold_trial
+    monkeypatch.setattr(trial, "hold_trial", hold_trial)
+    check_same(lambda: make(decode="auto"), form, "shuffled", tmp_path, sample_weight=WEIGHTS)
+    half = len(tried) // 2
+    alone, spread = np.concatenate(tried[:half]), np.concatenate(tried[half:])
+    assert np.any(alone)
+    assert np.sort(alone).tolist() == np.sort(spread).tolist()
+
+
 def test_eval_sets_are_the_same_on_all_workers(tmp_path):
     def work(comm):
         own = DIVISIONS["halves"][comm.rank]
@@ -111,6 +144,89 @@ def test_eval_sets_are_the_same_on_all_workers(tmp_path):
 
     first, second = ThreadComm.run(2, work)
     assert first == second
+
+
+EARLY = {"early_stopping_rounds": 2, "validation_fraction": 0.2, "decode": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("make", "form"),
+    [
+        (make_trees, "gaps"),
+        (make_trees, "values"),
+        (make_linear, "columns"),
+        (make_linear, "names"),
+    ],
+)
+def test_what_is_held_out(make, form, tmp_path):
+    given = {"sample_weight": WEIGHTS, "parents": PARENTS}
+    n_steps = {"n_rounds" if make is make_trees else "max_iter": 20}
+    metric = {"eval_metric": ["accuracy", "f1_macro"], "early_stopping_metric": "accuracy"}
+    check_same(lambda: make(**EARLY, **n_steps, **metric), form, "shuffled", tmp_path, **given)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_a_text_column_and_groups_of_which_some_are_held_out(make, tmp_path):
+    frame = pd.concat(
+        pd.DataFrame({"group": i, "a": x[:, 0], "text": np.where(x[:, 1] > 0, f"s{i}", "other")})
+        for i, x in enumerate(X)
+    )
+    labels = np.concatenate(Y)
+
+    def work(parts, comm):
+        own = np.isin(frame["group"], list(parts[comm.rank]))
+        crf = make(**EARLY, group_column="group").fit(frame[own], labels[own], comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes(), crf.history_["validation_loss"]
+
+    (alone,) = ThreadComm.run(1, lambda comm: work([range(40)], comm))
+    parts = DIVISIONS["shuffled"]
+    assert ThreadComm.run(3, lambda comm: work(parts, comm)) == [alone] * 3
+
+
+@pytest.mark.parametrize(("make", "form"), [(make_trees, "columns"), (make_linear, "columns")])
+def test_a_worker_all_of_whose_sequences_are_held_out(make, form, tmp_path):
+    def crf_of():
+        return make(early_stopping_rounds=2, validation_fraction=0.5)
+
+    (alone,) = fit_parts(crf_of, form, [range(40)], tmp_path)
+    for own in range(4):
+        parts = [[own], [i for i in range(40) if i != own]]
+        assert fit_parts(crf_of, form, parts, tmp_path) == [alone] * 2
+
+
+@pytest.mark.parametrize("form", ["columns", "names"])
+def test_a_base_where_some_sequences_are_held_out(form, tmp_path):
+    base = LinearCRF(max_iter=3, tol=0.0, **EARLY)
+    check_same(lambda: make_trees(**EARLY, base=base, base_folds=2), form, "uneven", tmp_path)
+
+
+def test_only_one_sequence_to_hold_out():
+    def work(comm):
+        y = [Y[0], [None] * len(Y[1])]
+        make_trees(**EARLY).fit(X[:2], y, sample_weight=[comm.rank, 1], comm=comm)
+
+    with pytest.raises(ValueError, match="a weight above 0 is 1 on the 2 workers"):
+        ThreadComm.run(2, work)
+
+
+def test_eval_sets_by_name(tmp_path):
+    def work(parts, comm):
+        own = parts[comm.rank]
+        crf = make_trees(
+            n_rounds=20,
+            early_stopping_rounds=2,
+            eval_metric="f1_macro",
+            early_stopping_metric="f1_macro",
+            decode="auto",
+        )
+        sets = {"dev": (X[:5], Y[:5]), "more": (X[5:9], Y[5:9])}
+        crf.fit([X[i] for i in own], [Y[i] for i in own], eval_set=sets, comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes(), crf.history_["more_f1_macro"]
+
+    (alone,) = ThreadComm.run(1, lambda comm: work([range(40)], comm))
+    assert ThreadComm.run(2, lambda comm: work(DIVISIONS["halves"], comm)) == [alone] * 2
 
 
 def test_the_first_worker_calls_back(tmp_path):
@@ -145,10 +261,6 @@ class Custom:
     [
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
-        (make_trees(stratified=True), {}, "stratified is True, but comm has 2 workers"),
-        (make_trees(decode="auto"), {}, "decode is 'auto', but comm has 2 workers and no eval_set"),
-        (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
-        (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
         (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),
         (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),
@@ -183,6 +295,42 @@ def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
         return (tmp_path / str(comm.rank)).read_bytes()
 
     assert set(ThreadComm.run(2, work)) == set(ThreadComm.run(1, work))
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "checkpoint"])
+def test_other_arguments_on_another_worker(name, tmp_path):
+    def work(comm):
+        given = {"sample_weight": [1.0], "checkpoint": Checkpoint(tmp_path / "checkpoint")}
+        more = {name: given[name]} if comm.rank else {}
+        make_trees().fit(X[:1], Y[:1], comm=comm, **more)
+
+    with pytest.raises(ValueError, match=f"{name} is given on one worker and not on another; all"):
+        ThreadComm.run(2, work)
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_workers_that_know_no_label_or_do_not_count(make, tmp_path):
+    lengths = list(map(len, X))
+    hidden = [[None] * n if i in DIVISIONS["uneven"][0] else Y[i] for i, n in enumerate(lengths)]
+    weights = np.repeat(np.where(np.arange(40) < 5, 0.0, 1.0), lengths)
+    weights[-1] = 0.5  # only there do weights differ within a sequence
+
+    def fit(comm):
+        own = list(DIVISIONS["uneven"][comm.rank]) if comm.size > 1 else range(40)
+        rows = np.concatenate([np.full(lengths[i], i) for i in own])
+        marked = np.isin(np.repeat(np.arange(40), lengths), own)
+        partly = make().fit([X[i] for i in own], [hidden[i] for i in own], comm=comm)
+        flat = np.concatenate([X[i] for i in own]), np.concatenate([Y[i] for i in own])
+        weighed = make().fit(*flat, weights[marked], groups=rows, comm=comm)
+        return [file_of(crf) for crf in (partly, weighed)]
+
+    (alone,) = ThreadComm.run(1, fit)
+    assert ThreadComm.run(3, fit) == [alone] * 3
+    with pytest.raises(ValueError, match="sample_weight is zero for every sequence; at least"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:2], Y[:2], [0.0, 0.0], comm=comm))
+    nothing = [[None] * len(X[0])]
+    with pytest.raises(ValueError, match="y has no label at any of its 30 positions"):
+        ThreadComm.run(2, lambda comm: make().fit(X[:1], nothing, comm=comm))
 
 
 def test_other_columns_on_another_worker():

@@ -159,25 +159,29 @@ def test_windows(device, missing):
     Case(X, max_bins=12).check(device, window=(2, 3), max_leaves=20)
 
 
+@pytest.mark.parametrize("window", [(0, 0), (2, 1)])
+def test_columns_of_two_bins(device, window):
+    X = (draw_numbers(np.random.default_rng(2), 130) > 0.5).astype(float)
+    X[:, 5] = 1.0
+    Case(X).check(device, window=window, max_depth=3)
+
+
+def test_trees_that_do_not_fit_shared_memory(device, monkeypatch):
+    monkeypatch.setattr(device, "shared_bytes", 1 << 11)
+    Case(draw_numbers(np.random.default_rng(2), 3), max_bins=20).check(device)
+
+
 def test_columns_in_many_tiles(device, monkeypatch):
     monkeypatch.setattr(learners, "TILE_BYTES", 500)
     X = draw_numbers(np.random.default_rng(3), 11)
     Case(X).check(device)
 
 
-def test_sums_of_more_than_32_bits(device, monkeypatch):
-    monkeypatch.setattr(learners, "FEW_BITS", None)
-    monkeypatch.setattr(learners, "MANY_POSITIONS", 0)
-    monkeypatch.setattr(learners, "MANY_BITS", (30, 31))
-    X = draw_numbers(np.random.default_rng(4), 5, 0.1)
-    Case(X).check(device)
-
-
-def test_units_of_64_bits_give_nearly_the_same_trees(device, monkeypatch):
+def test_sums_of_more_than_32_bits_give_nearly_the_same_trees(device, monkeypatch):
     X = draw_numbers(np.random.default_rng(4), 5, 0.1)
     case, sampling = Case(X), Sampling(0.05)
     few = case.on_device(device, case.rules(), sampling, (0, 0))
-    monkeypatch.setattr(learners, "MANY_POSITIONS", 0)
+    monkeypatch.setattr(learners, "count_bits", lambda n: (34, 35))
     many = case.on_device(device, case.rules(), sampling, (0, 0))
     np.testing.assert_array_equal(few.columns, many.columns)
     np.testing.assert_allclose(few.values, many.values, rtol=1e-5)

@@ -10,10 +10,13 @@ from sklearn.base import clone
 from abuse.batch import strict_warnings
 from abuse.metamorphic.answers import file_of
 from abuse.metamorphic.checkpoint import stop
+from abuse.metamorphic.workers import fit_together
 from abuse.training import FLAT_FORMS, Training
+from abuse.trainings import may_refine
 from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
 from reference.covering import cover, pairs_of
 from reference.fitted_model import read_model
+from reference.relational_databases import as_attributes
 
 SHARED = {
     "form": ["dense", "sparse", "frames", "items", "flat", "grouped", "facts"],
@@ -32,6 +35,16 @@ SHARED = {
     "output": ["default", "pandas", "polars"],
     "n_jobs": [1, 2],
     "graph": ["chain", "tree", "ancestors"],
+    "workers": [1, 2],
+}
+# What needs the examples of all workers at once.
+FOR_ONE_WORKER = {
+    ("form", "facts"),
+    ("watched", "held out"),
+    ("transitions", "trees"),
+    *(("sampled", how) for how in ("by label", "by gradient")),
+    *(("missing_values", method) for method in ("fractional", "surrogate", "impute")),
+    *(("base", base) for base in ("weights folds", "pairs", "trees folds")),
 }
 OWN = {
     LinearCRF: {
@@ -85,14 +98,8 @@ def is_allowed(row):
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
         or (row.get("constrained") == "scheme" and row.get("graph", "chain") != "chain")
         or (row.get("gaps") and row.get("base", "trees").partition(" ")[0] not in ("", "trees"))
+        or (row.get("workers") == 2 and not FOR_ONE_WORKER.isdisjoint(row.items()))
     )
-
-
-def may_refine(row):
-    """Whether trees can refine queries."""
-    is_known = row["missing_values"] in ("learned", "fractional", "surrogate")
-    has_rules = row["monotone"] or row["interactions"] is not None
-    return is_known and row["transitions"] == "weights" and not has_rules
 
 
 def case_of(estimator, row):
@@ -124,7 +131,6 @@ def case_of(estimator, row):
         parameters |= {"max_iter": 3, "tol": 0.0, "warm_iter": 2}
     else:
         parameters |= {"n_rounds": 3, "min_child_weight": 0.0, "warm_rounds": 1}
-        parameters["max_literals"] = 3 if may_refine(row) else 1
         if row["sampled"] != "no":
             share = dict.fromkeys(("subsample", "colsample_bytree", "colsample_bynode"), 0.6)
             parameters |= share | {"stratified": True}
@@ -146,6 +152,7 @@ def case_of(estimator, row):
             "marked": row["missing"] == "missing_label",
             "scale": 1.0,
             "graph": row["graph"] != "chain",
+            "facts": {"depth": 1, "window": 1, "links": False},
         },
         "weights": "none" if row["weights"] == "balanced" else row["weights"],
         "constrained": row["constrained"],
@@ -158,6 +165,8 @@ def case_of(estimator, row):
         "interactions": [[1, 2]] if interactions == "groups" else None,
         "base": row.get("base"),
     }
+    if estimator is TreeCRF:
+        parameters["max_literals"] = 3 if may_refine(case) else 1
     return case | ({"held_out": True} if row["watched"] == "held out" else {})
 
 
@@ -186,6 +195,8 @@ def test_any_two_choices(estimator, row, tmp_path):
         crf = run(training.build(), checkpoint=Checkpoint(path))
         file = file_of(crf)
         assert file_of(run(clone(crf))) == file
+        if row["workers"] == 2:
+            assert fit_together(training, [[0, 2, 4], [1, 3]], fit) == [file, file]
         loaded = load(file)
         assert file_of(loaded) == file
         check_answers(loaded, training)
@@ -206,24 +217,12 @@ def check_answers(crf, training):
     log_likelihoods = crf.log_likelihood(X, crf.predict(X, **asked), **asked)
     assert (log_likelihoods > -np.inf).all()
     if "held_out" not in training.case and training.parents is None:
-        xs = [x for x, _ in training.sequences()]
-        if training.case["data"]["form"] == "facts":
-            xs = attributes_of(crf, xs)
+        xs = as_attributes(crf, [x for x, _ in training.sequences()])
         model = read_model(crf, xs)
         expected = np.concatenate([model.enumerate(x, None).marginals for x in xs])
         # Scores of label pairs position by position are float32.
         atol = 1e-6 if getattr(crf, "transitions", "") == "trees" else 1e-9
         np.testing.assert_allclose(marginals, expected, rtol=100 * atol, atol=atol)
-
-
-def attributes_of(crf, xs):
-    """Queries that hold, those of the base among them, as dicts."""
-    models = [crf, crf.base_] if hasattr(crf, "base_") else [crf]
-    names = [model.queries_.transform(xs) for model in models]
-    return [
-        [dict.fromkeys(set().union(*each), 1.0) for each in zip(*parts, strict=True)]
-        for parts in zip(*names, strict=True)
-    ]
 
 
 def check_output(crf, output):

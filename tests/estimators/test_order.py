@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from reference.shuffled import make_parents, make_sequences, to_items
+from hedgerow.relational import RelationalFeatures
+from reference.shuffled import make_parents, make_sequences, to_facts, to_items
 
 X, Y = make_sequences()
 RANDOM = np.random.default_rng(1)
@@ -17,7 +18,11 @@ FORMS = {
     "gaps": GAPS,
     "names": to_items(X, values=False),
     "values": to_items(X, values=True),
+    "facts": to_facts(X),
 }
+# Compared with each other, and with constants.
+MODES = ["x0(+t,-c)", "x1(+t,+c)", "x1(+t,#c)", "x2(+t,+-c)"]
+QUERIES = RelationalFeatures(MODES, depth=1, window=1)
 OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy", "f1", "softmax_margin"]
 TREES = [
     ("columns", {}),
@@ -40,6 +45,8 @@ TREES = [
     ("columns", {"base": LinearCRF(max_iter=3, tol=0.0)}),
     *(("columns", {"objective": name, "order": 2}) for name in OBJECTIVES),
     *(("columns", {"objective": name, "transitions": "trees"}) for name in OBJECTIVES[:2]),
+    ("facts", {"queries": QUERIES, "max_literals": 3}),
+    ("facts", {"queries": RelationalFeatures(depth=1), "transitions": "trees", "max_literals": 1}),
 ]
 LINEAR = [
     *(("names", {"objective": name}) for name in ("likelihood", "max_margin", *OBJECTIVES)),
@@ -50,6 +57,7 @@ LINEAR = [
     ("names", {"transition_attributes": True}),
     ("names", {"pattern_attributes": True, "order": 2}),
     ("names", {"early_stopping_rounds": 2, "validation_fraction": 0.2}),
+    ("facts", {"queries": QUERIES}),
 ]
 
 

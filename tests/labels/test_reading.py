@@ -330,7 +330,7 @@ def test_missing_label_of_a_wrong_type(missing_label):
 @settings(max_examples=30)
 @given(
     st.one_of(
-        st.lists(st.one_of(st.none(), st.text(max_size=2)), min_size=1),
+        st.lists(st.one_of(st.none(), st.text("ab é\0", max_size=2)), min_size=1),
         st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1),
         st.lists(st.one_of(st.none(), st.booleans()), min_size=1),
     ),

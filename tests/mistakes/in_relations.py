@@ -54,7 +54,7 @@ def an_unknown_predicate():
 @mistake(
     "A",
     ValueError,
-    "mode 'ls(-file)' has 1 arguments, but facts of ls have 2, the position itself first: ls(t,c),",
+    "mode 'ls(-file)' has 1 argument, but facts of ls have 2, the position itself first: ls(t,c),",
     "t being a position and c a constant",
 )
 def a_mode_without_the_position():

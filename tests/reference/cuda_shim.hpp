@@ -152,6 +152,7 @@ T exchange(T value, unsigned from) {
 }  // namespace shim
 
 inline void __syncthreads() { shim::wait(shim::Status::kAtBarrier); }
+inline void __threadfence() {}
 inline void __syncwarp() { shim::wait(shim::Status::kInWarp); }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
@@ -175,6 +176,7 @@ inline unsigned __ballot_sync(unsigned, bool vote) {
   shim::wait(shim::Status::kInWarp);
   return votes;
 }
+inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
 inline int __popc(unsigned x) { return std::popcount(x); }
 template <class T, class Value>
 T atomicAdd(T* at, Value value) {

@@ -72,8 +72,8 @@ class ShimDevice(Device):
         array.view(np.uint8).reshape(-1)[...] = 0xCD if array.size else 0
         return array
 
-    def clear(self, array: np.ndarray) -> None:
-        array[...] = np.zeros((), array.dtype)
+    def clear(self, array: np.ndarray, byte: int = 0) -> None:
+        array[...] = np.frombuffer(bytes([byte] * array.itemsize), array.dtype)[0]
 
     def write(self, array: np.ndarray, out: np.ndarray) -> None:
         assert array.dtype == out.dtype
@@ -82,6 +82,10 @@ class ShimDevice(Device):
 
     def download(self, array: np.ndarray) -> np.ndarray:
         return array.copy()
+
+    def fetch(self, array: np.ndarray) -> Callable[[], np.ndarray]:
+        copy = array.copy()
+        return lambda: copy
 
     def take(self, array: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return array[rows]

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from hedgerow import _core
 from reference.tables import tables
-from reference.trees import Rules, Table, from_the_root
+from reference.tree_walks import from_the_root
+from reference.trees import Rules, Table
 
 rules = st.builds(
     Rules,

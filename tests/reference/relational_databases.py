@@ -6,7 +6,7 @@ from hedgerow.relational import At
 from hedgerow.relational.mode import Mode
 from hedgerow.relational.plan import queries_of
 from hedgerow.relational.shape import NEAR, VARIABLE
-from reference.relational_queries import canonical
+from reference.relational_queries import canonical, holds
 
 MODES = [
     *("a(+t,#c)", "a(+t,-c)", "a(+t,+-c)", "a(-t,+c)", "link(+t,-t)", "link(+t,+t)", "link(-t,+t)"),
@@ -35,6 +35,11 @@ def databases(draw):
     return sequences, background, own
 
 
+def text(constant):
+    """A constant as it is compared: whole numbers without a point."""
+    return constant if isinstance(constant, str) else f"{constant:.15g}"
+
+
 def facts_of(sequences, background, own):
     """Facts as the oracle has them, and the sequence of each position."""
     facts, sequence_of = set(), []
@@ -43,7 +48,7 @@ def facts_of(sequences, background, own):
         sequence_of += [number] * len(sequence)
         for position, atoms in enumerate(sequence, first):
             for name, *arguments in atoms:
-                read = (first + a.position if isinstance(a, At) else a for a in arguments)
+                read = (first + a.position if isinstance(a, At) else text(a) for a in arguments)
                 facts.add((number, name, (position, *read)))
             if position > first:
                 facts.add((number, "next", (position - 1, position)))
@@ -64,12 +69,11 @@ def usable_modes(texts, database):
     return tuple(usable) or (Mode.parse("next(+t,-t)"),)
 
 
-def found_by(features, X):
-    """Queries in the oracle's form, by number, and where they hold."""
+def listed_queries(features):
+    """Queries in the oracle's form, in order."""
     kinds = {NEAR: "near", VARIABLE: "variable"}
-    names = {}
-    for number, (shape, constants) in sorted(queries_of(features.steps_), key=lambda q: q[0]):
-        query = tuple(
+    return [
+        tuple(
             (
                 predicate,
                 tuple(
@@ -79,7 +83,19 @@ def found_by(features, X):
             )
             for predicate, terms in shape.literals
         )
-        names[features.get_feature_names_out()[number]] = canonical(query)
+        for _, (shape, constants) in sorted(queries_of(features.steps_), key=lambda q: q[0])
+    ]
+
+
+def found_by(features, X):
+    """Queries in canonical form, by number, and where they hold."""
+    names = dict(
+        zip(
+            features.get_feature_names_out(),
+            map(canonical, listed_queries(features)),
+            strict=True,
+        )
+    )
     assert len(names) == len(set(names.values())) == features.n_queries_
     where = {query: set() for query in names.values()}
     for position, attributes in enumerate(row for sequence in X for row in sequence):
@@ -87,3 +103,27 @@ def found_by(features, X):
         for name in attributes:
             where[names[name]].add(position)
     return where
+
+
+def as_attributes(crf, xs):
+    """Sequences of facts as dicts of the queries that hold, by enumeration; others as they are.
+
+    Queries are those that a model knows, or the base that it was trained on top of.
+    """
+    if crf.queries is None:
+        return xs
+    models = [crf, crf.base_] if hasattr(crf, "base_") else [crf]
+    named = {}
+    for features in (model.queries_ for model in models):
+        names = features.get_feature_names_out()
+        named |= zip(names, listed_queries(features), strict=True)
+    return [describe(x, named) for x in xs]
+
+
+def describe(x, named):
+    """One sequence of facts as dicts of the queries that hold, by name."""
+    facts, sequence_of = facts_of([x], [], [[]])
+    return [
+        {name: 1.0 for name, query in named.items() if holds(query, t, facts, sequence_of)}
+        for t in range(len(x))
+    ]

@@ -32,6 +32,11 @@ def to_items(X, *, values):
     return [[[f"x{j}={round(v)}" for j, v in enumerate(row)] for row in x] for x in X]
 
 
+def to_facts(X):
+    """Atoms: a constant for each of some columns."""
+    return [[[(f"x{j}", round(v)) for j, v in enumerate(row[:3])] for row in x] for x in X]
+
+
 def make_parents(X, seed=0):
     """A parent for each position, of a tree-shaped graph."""
     random = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ def test_what_cannot_be_read(modes, kind, message):
         (["x(+t,#w)"], "no fact of X has the predicate 'x'; its predicates are first, isa, word"),
         (
             ["word(#w)"],
-            r"has 1 arguments, but facts of word have 2, the position itself first: word\(t,c\)",
+            r"has 1 argument, but facts of word have 2, the position itself first: word\(t,c\)",
         ),
         (["isa(+t,#w)"], "argument 1 of isa is a constant, not of type t, in the facts of X"),
         (["word(+w,#w)"], "argument 1 of word is a position, of type t, in the facts of X"),
@@ -70,6 +70,6 @@ def test_modes_that_bind_for_each_other():
 
 
 def test_default():
-    assert list(map(str, default_modes(DATABASE))) == ["word(+t,#constant)", "first(+t)"]
+    assert list(map(str, default_modes(DATABASE))) == ["first(+t)", "word(+t,#constant)"]
     with pytest.raises(ValueError, match="no position of X has a fact, so there are no queries"):
         default_modes(Atoms([[[]]], background=[("a", "b")]).database)

@@ -31,7 +31,12 @@ KINDS = {
             "pattern_lambda": [2.0],
         },
         "order 2": {"order": 2, "transition_attributes": True, "class_weight": "balanced"},
-        "attributes on patterns": {"order": 2, "pattern_attributes": True, "reg_alpha": 0.1},
+        "attributes on patterns": {
+            "order": 2,
+            "pattern_attributes": True,
+            "reg_alpha": 0.1,
+            "max_iter": 30,
+        },
     },
     TreeCRF: {
         "likelihood": {},

@@ -19,7 +19,8 @@ from reference.growing import (
     splits,
 )
 from reference.tables import windows
-from reference.trees import ColumnRules, Rules, grow_tree, read_trees
+from reference.tree_walks import read_trees
+from reference.trees import ColumnRules, Rules, grow_tree
 
 
 @st.composite

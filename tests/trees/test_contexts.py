@@ -9,7 +9,8 @@ from hedgerow import _core
 from reference.contexts import grow_contexts, naive_tree, pair_contexts
 from reference.growing import assert_equal_arrays, rules, splits
 from reference.tables import make_table, tables, windows
-from reference.trees import OUTSIDE, Rules, read_trees
+from reference.tree_walks import read_trees
+from reference.trees import OUTSIDE, Rules
 
 # Two labels, and what is known of two labels before: arcs 0 and 1 are taken at the beginning only.
 LONGER = (

@@ -18,7 +18,8 @@ from reference.growing import (
     splits,
 )
 from reference.tables import make_table, windows
-from reference.trees import Rules, Table, from_the_root, grow_tree, read_trees, walk
+from reference.tree_walks import from_the_root, read_trees, walk
+from reference.trees import Rules, Table, grow_tree
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

@@ -12,7 +12,8 @@ from hedgerow.trees.learner import TreeLearner
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
 from reference.boosting import assert_same_forest
 from reference.tables import make_table, windows
-from reference.trees import Rules, grow_tree, read_trees
+from reference.tree_walks import read_trees
+from reference.trees import Rules, grow_tree
 
 TABLE = make_table(
     ["few, some missing", "many"], ["there or not"], [5, 9, 1, 12, 8], np.random.default_rng(0)

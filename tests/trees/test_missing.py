@@ -20,7 +20,8 @@ from reference.growing import (
     splits,
 )
 from reference.tables import windows
-from reference.trees import Rules, from_the_root, grow_tree, read_trees, value_at
+from reference.tree_walks import from_the_root, read_trees, value_at
+from reference.trees import Rules, grow_tree
 
 
 def with_method(rules, method, table, seed=0):

@@ -1,14 +1,15 @@
 """Booster: one round of boosting after another.
 
-A round computes the expected counts of the training labels, grows a tree for each label from the
-differences from the observed ones, and computes a step of the weights of label patterns. Together
-they form a direction; the step along it is chosen so that the loss does not increase.
+A round measures what the model expects of the training labels, grows a tree for each label from the
+difference to what was observed, and a step for the weights of label patterns. These make up a
+direction, along which it goes so far that the loss does not rise: by a step rule.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,16 @@ from hedgerow.boosting.direction import (
     SearchDirection,
     TreeDirection,
 )
-from hedgerow.boosting.iterate import Iterate
+from hedgerow.boosting.iterate import Candidate, Iterate
 from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Part, Rounds
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
 from hedgerow.boosting.transitions import PatternBound
 from hedgerow.boosting.tree_training import PatternSlopes, TreeTraining
 from hedgerow.exact_sums import count_all
+from hedgerow.line_search import Trial, search
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.potentials.scoring import have_scores
 from hedgerow.relational.queries_state import pack_queries
@@ -38,7 +39,26 @@ from hedgerow.training.update import Update
 from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
 
-__all__ = ["Booster"]
+__all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
+
+# A step that raises the loss is shortened and tried again, so often before it is given up; less
+# often if the next round learns from another sample, and may fare better.
+MAX_TRIALS = 16
+SAMPLED_TRIALS = 6
+# Each time the step of the pattern weights is divided by four. The first times it alone is, while
+# it lowers the loss by less than this share of what its slopes promise; then that of the trees is
+# halved too.
+PATTERN_TRIALS = 4
+LEAST_SHARE = 0.25
+
+# A line search ends where the slope is this share of the first one, or after so many steps of each
+# of its two parts. No step moves a score further than so many times `TreeCRF.max_step`, before the
+# learning rate: where labels can be told apart perfectly, the loss falls without end.
+FLAT = 0.1
+SEARCH_TRIALS = 6
+MAX_STEPS = 4.0
+
+AnyDirection = TypeVar("AnyDirection", bound=Direction)
 
 
 class Booster(Update[Binned]):
@@ -98,6 +118,7 @@ class Booster(Update[Binned]):
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
         self.trees = train(self._bound, scores)
+        self._ahead: PatternSlopes | None = None  # of a round whose trees grow already
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -190,12 +211,11 @@ class Booster(Update[Binned]):
         """Do a round; returns what it has learned, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
-        iterate.turn_to(self.schedule.objective_of(number))
-        if self.schedule.changes_at(number):
-            direction.forget()
-        slopes = iterate.derive()
-        self.trees.start_growing(number)
+        slopes = self._derive(number) if self._ahead is None else self._ahead
+        self._ahead = None
         step = self._pattern_step(slopes)
+        if self.trees.works_ahead:  # the whole step is nearly always the one that is taken
+            self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals have been overwritten by slopes
@@ -213,7 +233,24 @@ class Booster(Update[Binned]):
             direction.forget()
         if size is None and not may_improve:
             return None
-        return direction.part(size or 0.0)
+        part = direction.part(size or 0.0)
+        if size is not None and self._may_begin(number + 1):
+            self._ahead = self._derive(number + 1)
+        return part
+
+    def _derive(self, number: int) -> PatternSlopes:
+        """The slopes that a round starts from; its trees begin to grow."""
+        self.iterate.turn_to(self.schedule.objective_of(number))
+        if self.schedule.changes_at(number):
+            self.direction.forget()
+        slopes = self.iterate.derive()
+        self.trees.start_growing(number)
+        return slopes
+
+    def _may_begin(self, number: int) -> bool:
+        """Whether a round may begin before the figures of the one before it are noted."""
+        is_next = number < self.max_rounds and not self.schedule.changes_at(number)
+        return self.trees.works_ahead and is_next
 
     def _grow(self, number: int) -> Forest:
         """The trees of a round; grown again if queries can be extended below their splits."""
@@ -243,3 +280,101 @@ class Booster(Update[Binned]):
             kind = ConjugateDirection if is_conjugate else SearchDirection
             direction = kind(iterate, binned.direction)
         return direction, (LineSearch if settings.line_search else Backtracking)(settings)
+
+
+class StepRule(ABC, Generic[AnyDirection]):
+    """How far to go."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
+        """Go a step along a direction; returns its size, or None if the loss rose at all sizes.
+
+        With ``exact`` the weights of the label patterns then go on to where they are best. After
+        None the iterate has to be measured again.
+        """
+
+    def is_short(self, size: float) -> bool:
+        """Whether a step was so short that its direction is not to be trusted."""
+        return False
+
+    def fit(self, iterate: Iterate, weights: NDArray[np.float64]) -> Candidate:
+        """The proposed scores, and the best weights of label patterns for them."""
+        settings = self.settings
+        return iterate.fit_proposed(
+            weights, reg_lambda=settings.reg_lambda, n_threads=settings.n_threads
+        )
+
+
+class Backtracking(StepRule[Direction]):
+    """The whole step, or a part of it if the loss would rise.
+
+    A step of the weights must also lower the loss by a share of what its slopes promise, or is
+    shortened by itself at first: where labels begin to depend on each other, the bound may be too
+    low.
+    """
+
+    def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
+        """The first of shorter and shorter steps that will do."""
+        loss = iterate.loss
+        first = 0 if direction.weights.any() else PATTERN_TRIALS
+        most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
+        for trial in range(first, most):
+            size = 0.5 ** max(trial - PATTERN_TRIALS, 0)
+            direction.propose(size)
+            weights = iterate.weights + 0.25**trial * direction.weights
+            if exact and trial == first:
+                candidate = self.fit(iterate, weights)
+            else:
+                candidate = iterate.try_proposed(weights)
+            share = LEAST_SHARE * 0.25**trial if trial < PATTERN_TRIALS else 0.0
+            if candidate.loss <= loss + share * min(direction.promise, 0.0):
+                iterate.accept(candidate)
+                return size
+        return None
+
+    def is_short(self, size: float) -> bool:
+        """Whether the whole step would have raised the loss."""
+        return size < 1
+
+
+class LineSearch(StepRule[SearchDirection]):
+    """The step to about the lowest loss, one for trees and weights, times the learning rate.
+
+    Along a direction the negative log-likelihood is convex. Other losses need not be: then it is
+    a step that meets the Wolfe conditions, see `hedgerow.line_search`.
+    """
+
+    def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:
+        """By a few evaluations of the loss; the last one is that of the step."""
+        start = Trial(0.0, iterate.loss, direction.slope)
+        if not start.slope < 0:
+            return None
+        rate, far = self.settings.learning_rate, direction.largest()
+        largest = MAX_STEPS * self.settings.max_step / far if far > 0 else np.inf
+        losses: dict[float, float] = {}
+        last: tuple[float, Candidate] | None = None
+
+        def try_step(size: float) -> Trial:
+            nonlocal last
+            found = direction.try_size(size)
+            last, losses[size] = (size, found), found.loss
+            return Trial(size, found.loss, found.slope)
+
+        first = min((iterate.rounds.last_step or 1.0) / rate, largest)
+        lowest = search(
+            try_step, start, first, curvature=FLAT, largest=largest, max_trials=SEARCH_TRIALS
+        )
+        if lowest is None:
+            lowest = min(losses, key=losses.__getitem__)
+        for size in dict.fromkeys((rate * lowest, lowest)):
+            if last is None or last[0] != size:
+                try_step(size)
+            assert last is not None
+            candidate = self.fit(iterate, last[1].weights) if exact else last[1]
+            if candidate.loss <= start.value:
+                iterate.accept(candidate)
+                return size
+        return None

@@ -151,8 +151,15 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Grow trees from other columns, if queries are extended."""
         raise NotImplementedError
 
+    works_ahead: ClassVar[bool] = False
+    """Whether work is begun before its result is asked for, and done beside other things."""
+
     def start_growing(self, round_number: int) -> None:
-        """Start growing the trees of a round, if this can run in the background."""
+        """Begin with the trees of a round."""
+        return
+
+    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
+        """Begin to measure scores with the trees that grow, as they are, and scores of the arcs."""
         return
 
     @abstractmethod
@@ -186,12 +193,12 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         return self.scores.runs(arcs)
 
     def measure_mixing(
-        self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64] | None = None
+        self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64]
     ) -> Mixing:
         """Mixing: how strongly labels depend on each other.
 
-        ``arc_sums`` are counts of the arcs for the first-order chain that resembles one over an
-        automaton. None: the expected counts of ``found``, which must be of all sequences.
+        ``arc_sums`` are counts of the arcs by which a first-order chain is found that resembles one
+        over an automaton.
         """
         settings = self.settings
         return measure_curvature(
@@ -199,7 +206,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
             found.scores,
             self.training.grammar,
             found.posteriors,
-            found.arc_sums if arc_sums is None else arc_sums,
+            arc_sums,
             weights=targets.mean_weights,
             n_threads=settings.n_threads,
         )
@@ -267,11 +274,12 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes overwrite the marginals, unless they have their own array."""
-        mixing = self.measure_mixing(self.targets, found)
+        """Slopes take the place of the marginals, unless they have one of their own."""
+        arc_sums = found.arc_sums
+        mixing = self.measure_mixing(self.targets, found, arc_sums)
         probabilities = found.probabilities()
         self._curvatures = self._find_curvatures(mixing, probabilities)
-        expected = self.trellis.pattern_sums(found.arc_sums)
+        expected = self.trellis.pattern_sums(arc_sums)
         pattern_curvatures = self.bound.curvatures(mixing, probabilities, expected)
         slopes = self._known
         if slopes is None:

@@ -59,7 +59,7 @@ EXAMPLES = """\
       --features FORM,UPOS
   hedgerow train sessions.json -m sessions.hedgerow --model trees
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
-  hedgerow train data/*.parquet -m days.hedgerow --group day
+  hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
 """
 # Parameters that --set does not accept.
 ONLY_PYTHON = {
@@ -110,15 +110,15 @@ def add_command(commands: Commands) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="start a local Dask cluster with N workers and train on Parquet files there; N must "
-        "currently be 1. The result is the same",
+        help="train on Parquet files with N processes on this machine. Each reads some of the "
+        "files, and the result is the same",
     )
     add(
         "--cluster",
         metavar="ADDRESS",
-        help="train on Parquet files on the Dask cluster with this scheduler, such as "
-        "tcp://10.0.0.1:8786; currently it must have one worker, which reads the files under the "
-        "same paths. The result is the same",
+        help="train on Parquet files on all workers of the Dask cluster with this scheduler, such "
+        "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the result "
+        "is the same",
     )
 
 

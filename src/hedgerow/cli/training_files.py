@@ -165,7 +165,10 @@ def connect(options: argparse.Namespace) -> Iterator[Any]:
     n_threads = max(1, (os.cpu_count() or 1) // options.workers)
     with (
         LocalCluster(
-            n_workers=options.workers, threads_per_worker=n_threads, dashboard_address=":0"
+            n_workers=options.workers,
+            threads_per_worker=n_threads,
+            dashboard_address=":0",
+            silence_logs="CRITICAL",  # an error of a worker is raised here too
         ) as cluster,
         Client(cluster) as client,
     ):

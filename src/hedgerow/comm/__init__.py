@@ -5,7 +5,14 @@ and becomes the same on every worker by way of a `Comm`.
 """
 
 from hedgerow.comm.mpi import MPIComm
-from hedgerow.comm.protocol import ALONE, Alone, Comm, WorkerError, check_comm
+from hedgerow.comm.protocol import (
+    ALONE,
+    Alone,
+    Comm,
+    LostContactError,
+    WorkerError,
+    check_comm,
+)
 from hedgerow.comm.thread_comm import ThreadComm
 from hedgerow.comm.xgboost_comm import XGBoostComm
 
@@ -13,6 +20,7 @@ __all__ = [
     "ALONE",
     "Alone",
     "Comm",
+    "LostContactError",
     "MPIComm",
     "ThreadComm",
     "WorkerError",

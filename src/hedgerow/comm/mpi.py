@@ -16,6 +16,9 @@ Number = TypeVar("Number", np.int64, np.float64)
 class MPIComm:
     """Processes of an MPI program, each of which calls ``fit(..., comm=MPIComm())``.
 
+    Start it by ``mpiexec -n 4 python -m mpi4py program.py``: then an error of one process ends all
+    of them, which otherwise would wait for it.
+
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm, optional
@@ -45,7 +48,7 @@ class MPIComm:
         return self._reduce(values, MPI.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")  # a single number stays one
         out = np.empty_like(values)
         self._communicator.Allreduce(values, out, operation)
         return out

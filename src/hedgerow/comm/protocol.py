@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALONE", "Alone", "Comm", "WorkerError", "check_comm"]
+__all__ = ["ALONE", "Alone", "Comm", "LostContactError", "WorkerError", "check_comm"]
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.int64, np.float64)
@@ -15,6 +15,10 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 class WorkerError(RuntimeError):
     """The workers of a training do not agree, or one of them has failed."""
+
+
+class LostContactError(WorkerError):
+    """A worker cannot go on because another one has failed or does not answer."""
 
 
 @runtime_checkable

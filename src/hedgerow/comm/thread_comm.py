@@ -11,16 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm.protocol import WorkerError
+from hedgerow.comm.protocol import LostContactError
 
 __all__ = ["ThreadComm"]
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.int64, np.float64)
-
-
-class _WaitingError(WorkerError):
-    """A consequence of what another worker did."""
 
 
 class ThreadComm:
@@ -60,7 +56,7 @@ class ThreadComm:
         with ThreadPoolExecutor(size) as pool:
             futures = [pool.submit(run_one, rank) for rank in range(size)]
             errors = [error for future in futures if (error := future.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, _WaitingError)):
+        for error in sorted(errors, key=lambda error: isinstance(error, LostContactError)):
             raise error
         return [future.result() for future in futures]
 
@@ -82,7 +78,7 @@ class ThreadComm:
             found = list(self._slots)
             self._barrier.wait()  # nobody goes on before all have read
         except BrokenBarrierError:
-            raise _WaitingError(
+            raise LostContactError(
                 f"worker {self.rank} of {self.size} waits for a worker that has failed or did not "
                 "answer in time"
             ) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,6 +92,8 @@ def main() -> None:
     """Start a tracker for every line with a number of workers, and end it when asked to."""
     from xgboost.tracker import RabitTracker
 
+    # All that it would say from now on is why it ends, which the workers say themselves.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     trackers: dict[str, Any] = {}
     for line in sys.stdin:
         request = json.loads(line)

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm.protocol import WorkerError
+from hedgerow.comm.protocol import LostContactError
 
 __all__ = ["XGBoostComm"]
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.int64, np.float64)
 
+# Bytes of a number.
+WORD = 8
+
+
+class _Quiet:
+    """While some threads are within a ``with``, which may overlap, nothing is printed."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = Lock(), 0
+        self._redirected = redirect_stdout(None)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._redirected.__enter__()
+            self._n_inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._redirected.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
+
 
 class XGBoostComm:
     """Processes within a ``xgboost.collective.CommunicatorContext``, such as workers of Dask.
 
-    To be made inside of the context, and used from one thread. A worker that fails, or is silent
-    for longer than the timeout of the context, is a `WorkerError` on all others.
+    To be made inside of the context, or by `connect`, and used from one thread. A worker that
+    fails, or is silent for longer than the timeout, is a `LostContactError` on all others.
     """
 
     def __init__(self) -> None:
@@ -28,6 +58,38 @@ class XGBoostComm:
         self._collective = collective
         self.rank: int = collective.get_rank()
         self.size: int = collective.get_world_size()
+
+    @classmethod
+    @contextmanager
+    def connect(cls, arguments: Mapping[str, Any]) -> Iterator[XGBoostComm]:
+        """Connect this process to the others, for a ``with``.
+
+        Parameters
+        ----------
+        arguments
+            Those of ``xgboost.collective.init``: what ``worker_args`` of a tracker returns, and
+            ``dmlc_timeout``, the seconds that a worker waits for another.
+
+        Raises
+        ------
+        LostContactError
+            The workers do not find each other.
+        """
+        import xgboost
+        from xgboost import collective
+
+        with xgboost.config_context(verbosity=0):
+            try:
+                with _quiet:  # it prints the rank
+                    collective.init(**arguments)
+            except xgboost.core.XGBoostError as error:
+                reason = str(error).partition("Stack trace")[0].strip()
+                raise LostContactError(f"the workers could not be connected: {reason}") from error
+            try:
+                yield cls()
+            finally:
+                with suppress(xgboost.core.XGBoostError):  # of workers that are gone
+                    collective.finalize()
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum of the arrays of all workers, element by element."""
@@ -38,6 +100,7 @@ class XGBoostComm:
         return self._reduce(values, self._collective.Op.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
+        values = np.asarray(values)  # of a single number too
         if not values.size:
             return values
         found: NDArray[Number] = self._call(self._collective.allreduce, values, operation)
@@ -45,7 +108,22 @@ class XGBoostComm:
 
     def gather(self, value: T) -> list[T]:
         """Objects of all workers, by rank, on every worker."""
-        return [self.broadcast(value, root) for root in range(self.size)]
+        # Two sums, in which each worker has zeros where others have what they say: to broadcast it
+        # from each in turn would take a message per worker.
+        own = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        lengths = np.zeros(self.size, np.int64)
+        lengths[self.rank] = len(own)
+        lengths = self.sum(lengths)
+        words = np.concatenate([[0], np.cumsum(-(-lengths // WORD))])
+        everything = np.zeros(words[-1], np.int64)
+        mine = everything[words[self.rank] : words[self.rank + 1]].view(np.uint8)
+        mine[: len(own)] = np.frombuffer(own, np.uint8)
+        heard = self.sum(everything).view(np.uint8)
+        begins = WORD * words[:-1]
+        return [
+            pickle.loads(heard[begin : begin + length].data)
+            for begin, length in zip(begins, lengths, strict=True)
+        ]
 
     def broadcast(self, value: T, root: int = 0) -> T:
         """The object of one worker, on every worker."""
@@ -59,7 +137,7 @@ class XGBoostComm:
         try:
             return operation(*arguments)
         except XGBoostError as error:
-            raise WorkerError(
+            raise LostContactError(
                 f"worker {self.rank} of {self.size} has lost contact with the others: one of them "
                 "failed or did not answer in time; look for its error, and resume from the "
                 "checkpoint if there is one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hedgerow.sequences import Sequences
 from hedgerow.trees.columns import Binned, Columns
 from hedgerow.trees.forest import Forest
 
-__all__ = ["NODE", "DeviceBins", "fill_absent", "pack_nodes"]
+__all__ = ["NODE", "DeviceBins", "DeviceTrees", "fill_absent", "pack_nodes"]
 
 # A node of a tree, as kernels/tree_nodes.cuh has it.
 NODE = np.dtype(
@@ -29,9 +30,74 @@ NODE = np.dtype(
     ]
 )
 MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
-FARTHEST = 255
 THREADS = 256
 BLOCKS = 8  # of a multiprocessor
+
+
+# Nodes of trees that a block has in shared memory, and the size of each there.
+FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 16, 56 << 10
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceTrees:
+    """Trees on a device, those of an output one after the other.
+
+    Attributes
+    ----------
+    nodes : (..., 64) uint8
+        See `NODE`.
+    first : (T,) int64
+        The first node of each tree.
+    sizes : (T,) int32
+        Number of nodes of each tree.
+    weights : (T,) float64
+        What the values of its leaves are multiplied by.
+    starts : (K + 1,) int32
+        Trees of output k are [k] to [k + 1] - 1.
+    groups : (n + 1,) int32
+        Blocks of threads have the outputs [i] to [i + 1] - 1.
+    capacity : int
+        How many nodes a block has room for; 0: trees are too large for it.
+    """
+
+    nodes: DeviceArray
+    first: DeviceArray
+    sizes: DeviceArray
+    weights: DeviceArray
+    starts: DeviceArray
+    groups: DeviceArray
+    capacity: int
+
+    @classmethod
+    def put(
+        cls,
+        device: Device,
+        nodes: DeviceArray,
+        first: NDArray[np.int64],
+        sizes: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        starts: NDArray[np.int32],
+    ) -> DeviceTrees:
+        """Copy what is known of trees whose nodes are on a device."""
+        capacity = max(FEW_NODES, int(sizes.max(initial=0)))
+        if capacity * STEP_BYTES > device.shared_bytes:
+            capacity = 0
+        ends = np.concatenate([[0], np.cumsum(sizes)])[starts]
+        groups = [0]
+        for output in range(1, len(starts)):
+            if ends[output] - ends[groups[-1]] > capacity > 0 and output - 1 > groups[-1]:
+                groups.append(output - 1)
+        groups.append(len(starts) - 1)
+        upload = device.upload
+        return cls(
+            nodes,
+            upload(first),
+            upload(sizes),
+            upload(weights),
+            upload(starts),
+            upload(np.array(groups, np.int32)),
+            capacity,
+        )
 
 
 class DeviceBins:
@@ -62,21 +128,21 @@ class DeviceBins:
         self.device, self.layout = device, layout
         self.kernels = device.kernels("trees", n_labels)
         dense = fill_absent(columns, columns.bin(sequences, n_threads))
-        n_rows, (_, n_columns) = layout.n_rows, dense.shape
+        n_rows, (n_positions, n_columns) = layout.n_rows, dense.shape
         self.n_columns, self.n_words = n_columns, max(1, -(-n_columns // 4))
-        self.may_miss = (dense == 0).any(axis=0)
+        self.by_row = device.zeros((n_rows, 4 * self.n_words), np.uint8)
+        position = device.empty(n_rows, np.int32)
+        device.clear(position, 0xFF)
+        before, after = (device.zeros(n_rows, np.uint8) for _ in range(2))
+        rows, misses = device.upload(layout.rows), device.zeros(n_columns, np.uint8)
+        self.neighbours = position, rows, before, after
+        self.kernels.launch(
+            "lay_out", self.n_blocks, THREADS, device.upload(dense), n_columns, n_positions,
+            device.upload(layout.offsets), layout.n_sequences, 4 * self.n_words, *self.neighbours,
+            self.by_row, misses,
+        )  # fmt: skip
+        self.may_miss = device.download(misses) > 0
         self.may_miss[columns.n_dense :] |= columns.default_bins == 0
-        by_row = np.zeros((n_rows, 4 * self.n_words), np.uint8)
-        by_row[layout.rows, :n_columns] = dense
-        self.by_row = device.upload(by_row)
-        position = np.full(n_rows, -1, np.int32)
-        position[layout.rows] = np.arange(len(layout.rows), dtype=np.int32)
-        lengths = np.diff(layout.offsets)
-        inner = np.arange(len(layout.rows)) - np.repeat(layout.offsets[:-1], lengths)
-        sides = inner, np.repeat(lengths, lengths) - 1 - inner
-        reach = np.zeros((2, n_rows), np.uint8)
-        reach[:, layout.rows] = np.minimum(sides, FARTHEST)
-        self.neighbours = tuple(map(device.upload, (position, layout.rows, *reach)))
 
     @property
     def n_blocks(self) -> int:
@@ -106,26 +172,43 @@ class DeviceBins:
         order = np.argsort(forest.outputs, kind="stable")
         counts = np.bincount(forest.outputs, minlength=forest.n_outputs)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        sizes = np.diff(forest.tree_offsets).astype(np.int32)[order]
         first, weights = forest.tree_offsets[:-1][order], forest.tree_weights[order]
-        nodes, upload = pack_nodes(forest), device.upload
-        self.add_nodes(upload(nodes), upload(first), upload(weights), upload(starts), scores, out)
+        nodes = device.upload(pack_nodes(forest))
+        self.add_trees(DeviceTrees.put(device, nodes, first, sizes, weights, starts), scores, out)
 
-    def add_nodes(
-        self,
-        nodes: DeviceArray,
-        first: DeviceArray,
-        weights: DeviceArray,
-        starts: DeviceArray,
-        scores: DeviceArray,
-        out: DeviceArray,
-    ) -> None:
-        """The same with nodes that are on the device, and the first node of each tree."""
-        n_rows, n_blocks = self.layout.n_rows, BLOCKS * self.device.n_multiprocessors
-        n_blocks = max(1, min(-(-scores.size // THREADS), n_blocks))
+    def add_trees(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
+        """The same with any trees that are on the device."""
+        n_rows, n_groups = self.layout.n_rows, len(trees.groups) - 1
+        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        n_blocks = max(1, min(-(-n_rows // THREADS), most))
         self.kernels.launch(
-            "add_trees", n_blocks, THREADS, nodes, first, weights, starts, self.by_row,
+            "add_trees", (n_blocks, n_groups), THREADS, trees.nodes, trees.first, trees.sizes,
+            trees.weights, trees.starts, trees.groups, trees.capacity, self.by_row,
             4 * self.n_words, *self.neighbours, n_rows, scores, out,
+            shared_bytes=STEP_BYTES * trees.capacity,
         )  # fmt: skip
+
+    def add_round(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> bool:
+        """The same with one tree of each output, (K, n) nodes; False: they are too large for it.
+
+        Faster with many outputs: threads that are side by side read the same row.
+        """
+        n_outputs, n_nodes = trees.nodes.shape[:2]
+        together = min(
+            n_outputs, min(ROUND_BYTES, self.device.shared_bytes) // n_nodes // STEP_BYTES
+        )
+        if together == 0:
+            return False
+        n_groups, n_rows = -(-n_outputs // together), self.layout.n_rows
+        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        n_blocks = max(1, min(-(-n_rows * together // THREADS), most))
+        self.kernels.launch(
+            "add_round", (n_blocks, n_groups), THREADS, trees.nodes, n_nodes, trees.weights,
+            together, self.by_row, 4 * self.n_words, *self.neighbours, n_rows, scores, out,
+            shared_bytes=STEP_BYTES * n_nodes * together,
+        )  # fmt: skip
+        return True
 
 
 def pack_nodes(forest: Forest) -> NDArray[np.uint8]:

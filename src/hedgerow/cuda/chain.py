@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.layout import FEW_LABELS, Layout
 from hedgerow.cuda.weighted import WeightedLikelihood
+from hedgerow.decoding import Decode
 from hedgerow.trellis import (
     Chain,
     Scores,
@@ -24,7 +27,10 @@ THREADS = 128
 # Kernels of many labels: warps of a block, up to 32 labels, and blocks of a multiprocessor.
 GROUPS = 4
 BLOCKS = 3
+REGISTERS = 65536  # of a multiprocessor
 WARPS = 32  # of a multiprocessor that decodes
+# Pieces of a long sequence that are multiplied by the same thread, and threads of a block that do.
+RUN, RUN_THREADS = 16, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,8 @@ class Expected:
     """(K, K) expected number of times each label pair occurs."""
     arc_curvatures: NDArray[np.float64]
     """(K, K) sum over all positions of gamma p (1 - p), p the probability of the pair."""
+    n_right: int
+    """How many labels are those that were given, if there are any."""
 
 
 class DeviceChain:
@@ -56,6 +64,8 @@ class DeviceChain:
         How much each sequence counts in sums over sequences.
     position_weights : (N,), optional
         How much each position counts in the likelihood, the weight of its sequence included.
+    decode
+        How labels are decoded to be compared with those that are given.
 
     Attributes
     ----------
@@ -77,12 +87,14 @@ class DeviceChain:
         codes: NDArray[np.int32] | None = None,
         weights: NDArray[np.float64] | None = None,
         position_weights: NDArray[np.float64] | None = None,
+        *,
+        decode: Decode = "marginal",
     ) -> None:
         self.device, self.layout, self.n_labels = device, layout, n_labels
         self.codes, self.weights = codes, weights
         self.kernels = device.kernels("trellis", n_labels)
         n_rows, n_pieces = layout.n_rows, layout.n_pieces
-        self.labels = None
+        self.labels, self.decode = None, decode
         before = np.zeros(n_pieces, np.int32)
         if codes is not None:
             by_row = np.full(n_rows, -1, np.int8)
@@ -104,13 +116,13 @@ class DeviceChain:
         n_arcs = n_labels**2
         self._arcs = device.empty(n_arcs, np.float64)
         self._factors = device.empty(n_arcs + 1, np.float64)
-        self._n_blocks, self._n_threads, n_sums = self._grid()
-        self._partial = device.empty((2 * n_arcs, n_sums), np.float64)
-        self._found = device.empty(2 + 2 * n_arcs, np.float64)
-        self._n_right = device.empty(1, np.uint64)
+        self._n_blocks, self._n_threads, self._n_sums = self._grid()
+        self._partial = device.empty((3 + 2 * n_arcs, self._n_sums), np.float64)
+        self._found = device.empty(3 + 2 * n_arcs, np.float64)
         # Of decoders and tangents, made when they are asked for.
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
+        self._recordings: dict[tuple[int, bool], tuple[DeviceArray, Callable[[], None]]] = {}
         self._prepare_pieces()
         self.weighted = None
         if position_weights is not None:
@@ -125,8 +137,10 @@ class DeviceChain:
             n_blocks = max(1, -(-n_pieces // THREADS))
             return n_blocks, THREADS, n_blocks * (THREADS // 32)
         n_groups = GROUPS if n_labels <= 32 else 1
-        n_blocks = max(1, min(-(-n_pieces // n_groups), BLOCKS * self.device.n_multiprocessors))
-        n_lanes = 32 * -(-n_labels // 32)
+        n_lanes, per_block = 32 * -(-n_labels // 32), BLOCKS
+        if n_labels <= 32:  # as many as can be there at a time: a thread has rows of matrices
+            per_block = REGISTERS // (32 * GROUPS * (50 + 6 * n_labels))
+        n_blocks = max(1, min(-(-n_pieces // n_groups), per_block * self.device.n_multiprocessors))
         return n_blocks, n_lanes * n_groups, n_blocks * n_groups
 
     def _prepare_pieces(self) -> None:
@@ -135,8 +149,14 @@ class DeviceChain:
         if self.layout.starts is None:
             return
         device, n_pieces, n_labels = self.device, self.layout.n_pieces, self.n_labels
-        self._starts = device.upload(self.layout.starts)
+        runs, starts = cut_runs_of_pieces(self.layout.starts)
+        self._starts, self._runs = device.upload(self.layout.starts), device.upload(runs)
+        self._run_starts, self._n_runs = device.upload(starts), len(runs) - 1
         self._products = device.empty((n_pieces, n_labels**2), np.float64)
+        self._run_products = device.empty((self._n_runs, n_labels**2), np.float64)
+        self._run_entering, self._run_leaving = (
+            device.empty((self._n_runs, n_labels), np.float64) for _ in range(2)
+        )
         self._entering, self._leaving = (
             device.empty((n_pieces, n_labels), np.float64) for _ in range(2)
         )
@@ -151,17 +171,37 @@ class DeviceChain:
         ``by_position``: the loss and the expected label pairs are those of the likelihood with a
         weight for each position.
         """
-        device, n_arcs = self.device, self.n_labels**2
-        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        self.launch(scores, arcs, by_position=by_position)
+        return self.collect(scores, arcs, by_position=by_position)
+
+    def launch(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+    ) -> None:
+        """Let the device begin with a measurement."""
+        self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        self._recorded(scores, self.weighted if by_position else None)()
+
+    def collect(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+    ) -> Expected:
+        """What was found by the launch before, of the same scores."""
         weighted = self.weighted if by_position else None
-        self._launch(scores, weighted)
-        found = device.download(self._found)
-        loss, n_lost = found[:2].tolist()
+        found = self.device.download(self._found)
+        loss, n_lost, n_right = found[:3].tolist()
         factors = np.exp(arcs - arcs.max())
-        sums, curvatures = found[2:].reshape(2, *arcs.shape)
-        expected = Expected(loss, factors * sums, curvatures.clip(min=0))
-        assert len(found) == 2 + 2 * n_arcs
+        sums, curvatures = found[3:].reshape(2, *arcs.shape)
+        expected = Expected(loss, factors * sums, curvatures.clip(min=0), int(n_right))
         return expected if n_lost == 0 else self._repair(expected, scores, arcs, weighted)
+
+    def _recorded(
+        self, scores: DeviceArray, weighted: WeightedLikelihood | None
+    ) -> Callable[[], None]:
+        """The launches of a measurement, which are the same each time for the same array."""
+        key = id(scores), weighted is not None
+        if key not in self._recordings:
+            steps = self.device.record(partial(self._launch, scores, weighted))
+            self._recordings[key] = scores, steps
+        return self._recordings[key][1]
 
     def _launch(self, scores: DeviceArray, weighted: WeightedLikelihood | None) -> None:
         """All kernels of a measurement."""
@@ -170,15 +210,26 @@ class DeviceChain:
         launch("exponentiate_arcs", 1, 256, self._arcs, factors, lost, n_sequences)
         grid = self._n_blocks, self._n_threads
         if self.layout.starts is not None:
-            n_cut = len(self.layout.starts) - 1
+            n_cut, n_scanners = len(self.layout.starts) - 1, 128 if self.n_labels <= 6 else 64
             launch("multiply_pieces", *grid, scores, factors, *self.pieces, self._products)
+            of_runs = -(-self._n_runs // RUN_THREADS), RUN_THREADS, self._products, self._runs
+            launch("join_pieces", *of_runs, self._n_runs, self._run_products)
             launch(
-                "scan_products", n_cut, 64, self._products, self._starts, self._entering,
-                self._leaving,
+                "scan_products", n_cut, n_scanners, self._run_products, self._run_starts,
+                self._run_entering, self._run_leaving,
             )  # fmt: skip
+            launch(
+                "enter_pieces", *of_runs, self._n_runs, self._run_entering, self._run_leaving,
+                self._entering, self._leaving,
+            )  # fmt: skip
+        n_groups = self._n_sums // self._n_blocks
+        n_forward = self._n_blocks
+        if self.n_labels > FEW_LABELS:  # they leave no sums behind, and so may be many
+            most = WARPS * self.device.n_multiprocessors
+            n_forward = max(1, min(-(-self.layout.n_pieces // n_groups), most))
         launch(
-            "forward", *grid, scores, self._arcs, factors, *self.pieces, self.labels,
-            self._entering, self.marginals, messages, self._losses, lost,
+            "forward", n_forward, self._n_threads, scores, self._arcs, factors, *self.pieces,
+            self.labels, self._entering, self.marginals, messages, self._losses, lost,
         )  # fmt: skip
         if weighted is not None:
             weighted.launch(scores, factors, self._whole_sequences(), self.labels, lost)
@@ -188,34 +239,42 @@ class DeviceChain:
                 self._ahead, self._back,
             )  # fmt: skip
             launch(
-                "scan_messages", n_cut, 64, self._ahead, self._back, self._starts, self._before,
-                self._after,
+                "scan_messages", n_cut, n_scanners, self._ahead, self._back, self._starts,
+                self._before, self._after,
             )  # fmt: skip
+        counted = None if self.decode == "viterbi" else self.labels
         launch(
             "backward", *grid, scores, factors, *self.pieces, self._most, self._weights,
-            self._entering, self._leaving, self._before, self._after, lost, messages,
-            self.marginals, self.gammas, self._partial,
-        )  # fmt: skip
-        launch(
-            "sum_losses", 1, 256, self._losses, self.pieces[2], self._weights, lost,
-            self.layout.n_pieces, n_sequences, self._found[:2],
+            self._entering, self._leaving, self._before, self._after, self._losses, lost,
+            messages, counted, self.marginals, self.gammas, self._partial,
         )  # fmt: skip
         n_rows, n_columns = self._partial.shape
-        launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found[2:])
+        launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found)
         if weighted is not None:
             weighted.sum_up(lost, self._found)
+        if self.decode == "viterbi" and self.labels is not None:
+            decoded = self._launch_viterbi(scores)
+            launch(
+                "count_right", self._n_row_blocks, THREADS, decoded, self.labels,
+                np.int64(self.layout.n_rows), self._found[2:],
+            )  # fmt: skip
 
     def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
-        """The most probable labellings, (n_rows,) int8, until the next call of any decoder."""
-        device, layout, decoded = self.device, self.layout, self._decoded_labels()
-        if self._best is None:
-            self._best = device.empty((layout.n_rows, self.n_labels), np.uint8)
-        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        """The most probable labellings, (n_rows,) int8, until they or scores are next asked for."""
+        self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        return self._launch_viterbi(scores)
+
+    def _launch_viterbi(self, scores: DeviceArray) -> DeviceArray:
+        """The same, with scores of label pairs that are there already."""
+        device, n_rows = self.device, self.layout.n_rows
+        if self._decoded is None:
+            self._best = device.empty((n_rows, self.n_labels), np.uint8)
+            self._decoded = device.empty(n_rows, np.int8)
         self.kernels.launch(
             "viterbi", self._n_sequence_blocks, 32, scores, self._arcs, *self._whole_sequences(),
-            self._best, decoded,
+            self._best, self._decoded,
         )  # fmt: skip
-        return decoded
+        return self._decoded
 
     def _whole_sequences(self) -> tuple[DeviceArray, DeviceArray, int]:
         """Where sequences begin and end, rows of their positions, and how many there are."""
@@ -261,28 +320,6 @@ class DeviceChain:
             sums += of_part.arc_sums
         return found, sums
 
-    def choose_labels(self) -> DeviceArray:
-        """The most probable label of each position, by the marginals, likewise."""
-        decoded, n_rows = self._decoded_labels(), np.int64(self.layout.n_rows)
-        self.kernels.launch(
-            "choose_labels", self._n_row_blocks, THREADS, self.marginals, n_rows, decoded
-        )
-        return decoded
-
-    def count_right(self, decoded: DeviceArray) -> int:
-        """How many labels are those that were given."""
-        self.device.clear(self._n_right)
-        self.kernels.launch(
-            "count_right", self._n_row_blocks, THREADS, decoded, self.labels,
-            np.int64(self.layout.n_rows), self._n_right,
-        )  # fmt: skip
-        return int(self.device.download(self._n_right)[0])
-
-    def _decoded_labels(self) -> DeviceArray:
-        if self._decoded is None:
-            self._decoded = self.device.empty(self.layout.n_rows, np.int8)
-        return self._decoded
-
     @property
     def _n_sequence_blocks(self) -> int:
         """Of kernels that work on whole sequences, one for each warp."""
@@ -316,10 +353,14 @@ class DeviceChain:
         losses, arc_sums = losses if weights is None else losses * weights, found.arc_sums
         if weighted is not None:
             losses, arc_sums = self._repair_weighted(weighted, part, positions, rows)
+        n_right = 0
+        if codes is not None and self.decode != "viterbi":
+            n_right = int(np.sum(found.marginals.argmax(axis=1) == codes))
         return Expected(
             expected.loss + float(losses.sum()),
             expected.arc_sums + arc_sums,
             expected.arc_curvatures + mixing.arc_curvatures,
+            expected.n_right + n_right,
         )
 
     def _repair_weighted(
@@ -350,3 +391,12 @@ class DeviceChain:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         nodes = self.device.download(self.device.take(scores, rows))
         return Scores(nodes, arcs, offsets, Chain(self.n_labels)), positions
+
+
+def cut_runs_of_pieces(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Where runs of pieces begin, and the last one ends; which runs each sequence has."""
+    counts = -(-np.diff(starts) // RUN)
+    run_starts = np.concatenate([[0], np.cumsum(counts)])
+    inner = np.arange(run_starts[-1]) - np.repeat(run_starts[:-1], counts)
+    runs = np.append(np.repeat(starts[:-1], counts) + RUN * inner, starts[-1])
+    return runs.astype(np.int32), run_starts.astype(np.int32)

@@ -14,6 +14,7 @@ from hedgerow.cuda.device import Device, DeviceArray, Kernels
 
 __all__ = ["CupyDevice", "find_device"]
 
+MORE_SHARED = 48 << 10  # memory that the threads of a block have without asking for more
 INSTALL = "pip install 'hedgerow[cuda]'"
 
 
@@ -59,6 +60,8 @@ class CupyKernels(Kernels):
         function = self._functions.get(name)
         if function is None:
             function = self._functions[name] = self.module.get_function(name)
+        if shared_bytes > MORE_SHARED and function.max_dynamic_shared_size_bytes < shared_bytes:
+            function.max_dynamic_shared_size_bytes = shared_bytes
         with self.device.stream:
             function(
                 grid if isinstance(grid, tuple) else (grid,),
@@ -86,17 +89,17 @@ class CupyDevice(Device):
         self.stream = cupy.cuda.Stream(non_blocking=True)
         attributes = cupy.cuda.Device().attributes
         self.n_multiprocessors = int(attributes["MultiProcessorCount"])
-        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlock"])
+        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
         """From CuPy's pool of memory."""
         with self.stream:
             return self.cupy.empty(shape, dtype)
 
-    def clear(self, array: DeviceArray) -> None:
+    def clear(self, array: DeviceArray, byte: int = 0) -> None:
         """By the GPU, without waiting for it."""
         if array.nbytes:
-            array.data.memset_async(0, array.nbytes, self.stream)
+            array.data.memset_async(byte, array.nbytes, self.stream)
 
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:
         """As soon as the GPU gets there."""
@@ -107,6 +110,20 @@ class CupyDevice(Device):
         with self.stream:
             found: NDArray[Any] = array.get(stream=self.stream)
         return found
+
+    def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
+        """To memory that the GPU can write to; later work need not be done when it is there."""
+        cuda = self.cupy.cuda
+        memory = cuda.alloc_pinned_memory(array.nbytes)
+        copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        array.get(stream=self.stream, out=copy, blocking=False)
+        is_there = self.stream.record()
+
+        def wait() -> NDArray[Any]:
+            is_there.synchronize()
+            return copy
+
+        return wait
 
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
         """By CuPy."""

@@ -57,8 +57,8 @@ class Device(ABC):
         """An array that is not filled."""
 
     @abstractmethod
-    def clear(self, array: DeviceArray) -> None:
-        """Set all bytes to 0."""
+    def clear(self, array: DeviceArray, byte: int = 0) -> None:
+        """Set all bytes to 0, or to another byte."""
 
     @abstractmethod
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:
@@ -67,6 +67,10 @@ class Device(ABC):
     @abstractmethod
     def download(self, array: DeviceArray) -> NDArray[Any]:
         """Copy an array from the device, once it has done all that it was asked for."""
+
+    @abstractmethod
+    def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
+        """Begin to copy an array from the device; what waits for the copy, and returns it."""
 
     @abstractmethod
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:

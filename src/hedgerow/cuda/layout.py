@@ -12,9 +12,10 @@ __all__ = ["FEW_LABELS", "Layout"]
 # With up to so many labels a thread works on a sequence, with more of them a warp.
 FEW_LABELS = 8
 WARP = 32
-# Longer sequences are cut into pieces, if there are few labels.
+# Longer sequences are cut into pieces, if there are few labels; longer ones of many positions.
 LONGEST = 512
-PIECE = 128
+PIECES = 64, 128
+MANY_POSITIONS = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +84,11 @@ class Layout:
             sequence = sequence[np.argsort(-lengths[sequence], kind="stable")]
             begin, length = offsets[:-1][sequence], lengths[sequence]
         first, n_rows = _interleave(length)
-        rows = np.empty(int(offsets[-1]), np.int32)
-        inner = np.arange(len(rows)) - np.repeat(np.cumsum(length) - length, length)
-        rows[np.repeat(begin, length) + inner] = np.repeat(first, length) + WARP * inner
+        order = np.argsort(begin)
+        shifts = (first - WARP * begin)[order].astype(np.int32)  # may wrap around, and back again
+        rows = np.arange(offsets[-1], dtype=np.int32)
+        rows *= WARP
+        rows += np.repeat(shifts, length[order])
         return cls(
             offsets,
             rows,
@@ -120,11 +123,12 @@ def _cut(
     offsets: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """Sequence, first position and length of each piece; where the pieces of a sequence begin."""
-    counts = -(-lengths // PIECE)
+    piece = PIECES[int(offsets[-1] > MANY_POSITIONS)]
+    counts = -(-lengths // piece)
     sequence = np.repeat(np.arange(len(lengths)), counts)
     inner = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)
-    begin = offsets[:-1][sequence] + inner * PIECE
-    length = np.minimum(PIECE, offsets[1:][sequence] - begin)
+    begin = offsets[:-1][sequence] + inner * piece
+    length = np.minimum(piece, offsets[1:][sequence] - begin)
     starts = np.concatenate([[0], np.cumsum(counts[counts > 0])]).astype(np.int32)
     return sequence, begin, length, starts
 

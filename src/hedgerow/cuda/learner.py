@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.cuda.bins import NODE, DeviceBins
+from hedgerow.cuda.bins import NODE, DeviceBins, DeviceTrees
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.feature_choice import choose_features, count_features_of_node
+from hedgerow.cuda.layout import FEW_LABELS
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
@@ -20,15 +24,17 @@ __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
 THREADS = 256
 ROWS_OF_BLOCK = 2048  # that kernels take at a time
-# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU; of
-# more positions these would be too coarse, and take numbers of 64 bits.
+# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU. Of
+# more positions these would be too coarse: then a position has as many units as with 2^20 of them.
 MANY_POSITIONS = 10_000_000
-FEW_BITS = 30, 31
-MANY_BITS = 46, 47
-OPEN_NODE = 64  # bytes, see kernels/tree_nodes.cuh
+OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
+FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
+# Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
+# suffices, and how many blocks share the features of one node at most.
+WORKERS, SHARED, PARTS = 8, 176 << 10, 32
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
-TILE_BYTES = 48 << 10
+TILE_BYTES = 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +78,14 @@ class Tiles:
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
         slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
         bounds = np.concatenate([[0], ends[3::4]])  # of words
-        tiles, first = [], 0
-        while first < n_words:
-            end = int(np.searchsorted(bounds, bounds[first] + max_slots, side="right")) - 1
-            end = min(max(end, first + 1), first + THREADS)
-            tiles.append((first, end - first, bounds[first], bounds[end] - bounds[first]))
-            first = end
+        for n_tiles in range(-(-n_words // THREADS), n_words + 1):
+            firsts = n_words * np.arange(n_tiles + 1) // n_tiles
+            if np.diff(bounds[firsts]).max() <= max_slots:
+                break
+        tiles = [
+            (first, end - first, bounds[first], bounds[end] - bounds[first])
+            for first, end in pairwise(firsts.tolist())
+        ]
         n_slots = int(ends[-1])
         of_offsets = [
             (offset, word, n, slot + o * n_slots, size)
@@ -136,9 +144,7 @@ class DeviceLearner:
         self.opposite = opposite and not sampling.negative_ratio > 0
         self.offsets, self.n_columns = offsets, columns.n_columns
         self.kernels = device.kernels("trees", n_outputs)
-        is_large = len(self.layout.rows) > MANY_POSITIONS
-        self._bits = MANY_BITS if is_large else FEW_BITS
-        self._is_wide = self._bits != FEW_BITS
+        self._bits = count_bits(len(self.layout.rows))
         self._describe(columns)
         self._allocate()
         self._scales = None
@@ -162,11 +168,13 @@ class DeviceLearner:
     def _describe(self, columns: Columns) -> None:
         """Columns, as the kernels want to know them."""
         device, n_words = self.device, self.bins.n_words
-        slot_bytes = 16 if self._is_wide else 8
-        max_slots = min(TILE_BYTES, device.shared_bytes) // slot_bytes
+        max_slots = min(TILE_BYTES, device.shared_bytes) // SLOT * 16 // 17
         self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
         largest = int(self.tiles.tiles[:, 4].max(initial=1))
-        self._tile_bytes = slot_bytes * largest
+        self._tile_bytes = SLOT * (largest + (largest - 1) // 16)
+        most_bins = FEW_BINS + 1 if columns.categorical.any() else columns.n_bins.max()
+        self._few_bins = most_bins <= FEW_BINS
+        self._pairs_of_bins = most_bins <= 2 and not self.bins.may_miss.any()
         by_column = (self.tiles.slots, self.tiles.n_bins, self.tiles.tiles)
         self._slots, self._n_bins, self._tiles = map(device.upload, by_column)
         self._may_miss = device.upload(self.bins.may_miss.astype(np.uint8))
@@ -183,10 +191,11 @@ class DeviceLearner:
         empty = device.empty
         self._derivatives = empty((n_outputs, n_rows, 2), np.float32)
         self._rows = [empty(n_outputs * n_rows, np.int32) for _ in range(2)]
-        self._examples = [empty((n_outputs * n_rows, 2), np.float32) for _ in range(2)]
+        self._examples = [empty((n_outputs * n_rows, 2), np.int32) for _ in range(2)]
         self._n_partial = max(1, min(-(-n_rows // ROWS_OF_BLOCK), 1024))
-        self._partial = empty((2 * n_outputs, self._n_partial), np.float64)
+        self._partial = empty((4 * n_outputs, self._n_partial), np.float64)
         self._units = empty((n_outputs, 2), np.float64)
+        self._n_safe = empty(n_outputs, np.int32)
         self._totals = empty((n_outputs, 2), np.int64)
         self._counts = empty((n_outputs, 2), np.uint64)
         self._key = empty(1, np.uint64)
@@ -211,10 +220,20 @@ class DeviceLearner:
             rules.learning_rate,
         )
         self._rules = device.upload(np.array(numbers, np.float64))
-        self._first = device.upload(np.arange(n_outputs, dtype=np.int64) * self.max_nodes)
-        self._tree_starts = device.upload(np.arange(n_outputs + 1, dtype=np.int32))
-        self._weights = empty(n_outputs, np.float64)
+        self._trees = DeviceTrees.put(
+            device,
+            self.nodes,
+            np.arange(n_outputs, dtype=np.int64) * self.max_nodes,
+            np.full(n_outputs, self.max_nodes, np.int32),
+            np.ones(n_outputs),
+            np.arange(n_outputs + 1, dtype=np.int32),
+        )
+        n_features = self.n_columns * len(self.offsets)
+        self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
+        self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
+        self._n_found = device.zeros(max(2 * n_chosen, n_outputs), np.int32)
         self._grown: Forest | None = None
+        self._fetched: Callable[[], NDArray[np.uint8]]
 
     def _by_row(self, by_position: NDArray[np.generic]) -> NDArray[np.generic]:
         found = np.zeros(self.layout.n_rows, by_position.dtype)
@@ -228,6 +247,7 @@ class DeviceLearner:
 
     def launch(self, inputs: TreeInputs, round_number: int) -> None:
         """Let the device begin with the trees of a round."""
+        self._grown = None
         self._draw(round_number)
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
         launch(
@@ -247,21 +267,29 @@ class DeviceLearner:
                 n_rows, self._counts, self._key, float(ratio), weighting,
             )  # fmt: skip
         self._grow()
+        self._fetched = self.device.fetch(self.nodes)
 
     def collect(self) -> Forest:
         """The trees that were launched last."""
-        nodes = self.device.download(self.nodes)
-        self._grown = _core.read_device_forest(nodes, self.best_first)
+        self._grown = _core.read_device_forest(self._fetched(), self.best_first)
         return self._grown
+
+    def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
+        """Add what the trees that were launched last will give to scores."""
+        self._add(np.ones(self.n_outputs), scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
         """Add what trees give to scores; those that were grown last are on the device still."""
         grown = self._grown
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)
-            return
-        self.device.write(forest.tree_weights, self._weights)
-        self.bins.add_nodes(self.nodes, self._first, self._weights, self._tree_starts, scores, out)
+        else:
+            self._add(forest.tree_weights, scores, out)
+
+    def _add(self, weights: NDArray[np.float64], scores: DeviceArray, out: DeviceArray) -> None:
+        self.device.write(weights, self._trees.weights)
+        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(self._trees, scores, out):
+            self.bins.add_trees(self._trees, scores, out)
 
     def _draw(self, round_number: int) -> None:
         """What is random in a round."""
@@ -275,6 +303,8 @@ class DeviceLearner:
         if sampling.negative_ratio > 0:
             key = draw_key(sampling.seed, round_number, Purpose.EXAMPLES)
             device.write(np.array([key], np.uint64), self._key)
+        if not self._n_of_node and self._features is None:
+            return
         key = draw_key(sampling.seed, round_number, Purpose.COLUMNS)
         if self._n_of_node:
             device.write(np.array([key], np.uint64), self._column_key)
@@ -291,7 +321,7 @@ class DeviceLearner:
         launch("sum_magnitudes", grid, THREADS, self._derivatives, n_rows, self._partial)
         launch(
             "choose_units", n_outputs, 32, self._partial, self._n_partial, *self._bits,
-            self._units, self._n_examples, self._totals, self._n_nodes,
+            self._units, self._n_safe, self._n_examples, self._totals, self._n_nodes,
         )  # fmt: skip
         launch(
             "collect_examples", (max(1, -(-n_rows // ROWS_OF_BLOCK)), n_outputs), THREADS,
@@ -318,56 +348,80 @@ class DeviceLearner:
     def _choose(self, *, is_last: bool) -> None:
         """Which nodes to split next, or, at the end, which were."""
         self.kernels.launch(
-            "choose_nodes", self.n_outputs, 32, int(self.best_first), int(is_last),
+            "choose_nodes", 1, self._n_planners, int(self.best_first), int(is_last),
             self.rules.max_leaves, self._units, self._rules, self._open, self.nodes,
             self.max_nodes, self._n_nodes, self._numbers, self._chosen, self._n_chosen,
-            self.max_chosen, self._cursors,
+            self.max_chosen, self._cursors, self._starts,
         )  # fmt: skip
+
+    @property
+    def _n_planners(self) -> int:
+        """Threads of the block that plans a step: enough for trees, and for their nodes."""
+        n_warps = max(self.n_outputs, -(-self.n_outputs * self.max_chosen // 32))
+        return 32 * min(n_warps, 32)
 
     def _divide(self) -> None:
         """Examples of nodes that are split go to their children, and one child is counted."""
         launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
         chosen = self._chosen, self._n_chosen, self.max_chosen
-        launch("plan_partition", 1, THREADS, self._open, self.max_nodes, *chosen, self._starts)
         launch(
-            "partition", self._n_workers, THREADS, self._columns, *self.bins.neighbours,
+            "partition", WORKERS * self.device.n_multiprocessors, THREADS, self._columns,
+            *self.bins.neighbours,
             self._open, self.nodes, self.max_nodes, self._chosen, self.max_chosen, self._starts,
             n_segments, self.layout.n_rows, self._rows[0], self._examples[0], self._rows[1],
             self._examples[1], self._cursors,
         )  # fmt: skip
         launch(
-            "plan_counts", 1, THREADS, self._open, self.max_nodes, *chosen, self._cursors,
+            "plan_counts", 1, self._n_planners, self._open, self.max_nodes, *chosen, self._cursors,
             self._units, self._rules, self.rules.max_depth, self._counted, self._starts,
         )  # fmt: skip
         self._count(n_segments)
 
-    @property
-    def _n_workers(self) -> int:
-        """Blocks that share the examples of all nodes."""
-        return 4 * self.device.n_multiprocessors
-
     def _count(self, n_segments: int) -> None:
         """Histograms of the nodes that are to be counted."""
-        self.kernels.launch(
-            "count_examples", (self._n_workers, len(self.tiles.tiles)), THREADS,
-            self.bins.by_row, self.bins.n_words, self._slots, self._n_bins, self._tiles,
-            self.tiles.slots_of_offset, self.offsets[0], *self.bins.neighbours, self._rows[0],
-            self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._units,
+        bins = self.bins
+        columns = bins.by_row, bins.n_words, self._slots, self._n_bins
+        others = (
+            self.tiles.slots_of_offset, self.offsets[0], *bins.neighbours, self._rows[0],
+            self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._n_safe,
             self._open, self.max_nodes, self._counted, self._starts, n_segments,
-            int(self._is_wide), self.n_histograms, self.n_slots, self._histograms,
-            shared_bytes=self._tile_bytes,
+            self.n_histograms, self.n_slots, self._histograms,
         )  # fmt: skip
+        if self._pairs_of_bins:
+            n_tiles = len(self.offsets) * -(-bins.n_words // 32)
+            grid = self._share_out(n_tiles, 0), n_tiles
+            self.kernels.launch("count_pairs_of_bins", grid, THREADS, *columns, *others)
+            return
+        n_tiles, n_bytes = len(self.tiles.tiles), self._tile_bytes
+        grid = self._share_out(n_tiles, n_bytes), n_tiles
+        self.kernels.launch(
+            "count_examples", grid, THREADS, *columns, self._tiles, *others, shared_bytes=n_bytes
+        )
+
+    def _share_out(self, n_tiles: int, n_bytes: int) -> int:
+        """How many blocks share the examples, if each has so much memory, and there are tiles."""
+        n_workers = min(WORKERS, SHARED // max(1, n_bytes))
+        return -(-n_workers * self.device.n_multiprocessors // n_tiles)
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
         """Of as many nodes of each tree as there are at most."""
+        n_parts = 4 * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
+        n_parts = max(1, min(n_parts, self._max_parts))
         self.kernels.launch(
-            "find_splits", (n_nodes, self.n_outputs), THREADS, int(is_root), self._chosen,
+            "find_splits", (n_nodes, self.n_outputs * n_parts), THREADS, int(is_root), self._chosen,
             self._n_chosen, self.max_chosen, self._slots, self._n_bins, self._categorical,
             self._may_miss, self._features, self._column_key, self._n_of_node, self.n_columns,
             len(self.offsets), self.offsets[0], self.tiles.slots_of_offset, self.n_histograms,
             self.n_slots, self._histograms, self._units, self._rules, self.rules.max_depth,
-            self._open, self.nodes, self.max_nodes,
+            int(self._few_bins), n_parts, self._cuts, self._n_found, self._open, self.nodes,
+            self.max_nodes,
         )  # fmt: skip
+
+
+def count_bits(n_positions: int) -> tuple[int, int]:
+    """How many units all gradients of a tree have together at most, and all curvatures: 2^n."""
+    more = math.ceil(math.log2(n_positions)) - 20 if n_positions > MANY_POSITIONS else 0
+    return 30 + more, 31 + more
 
 
 def is_best_first(rules: GrowthRules) -> bool:

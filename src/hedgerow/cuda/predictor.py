@@ -80,15 +80,16 @@ class DeviceModel:
             part = sequences.part(first, stop)
             layout = Layout.plan(part.offsets, n_labels)
             bins = DeviceBins(self.device, layout, self.trees.columns, part, n_labels, n_threads)
+            adders = prepare(others, part, model.trellis, None, n_threads)
             (start,) = add_up(
-                prepare(others, part, model.trellis, None, n_threads),
+                adders,
                 part.offsets,
                 model.arcs,
                 model.trellis,
                 parents=None,
                 edge_shape=None,
             )
-            scores = DeviceScores.put(start, bins)
+            scores = DeviceScores.put(start, bins, are_zeros=not any(adders))
             scores.add(self.trees.forest, scores)
             yield DeviceChain(self.device, layout, n_labels), scores
 

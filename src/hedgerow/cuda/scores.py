@@ -39,8 +39,11 @@ class DeviceScores(RunningScores):
         self.start, self.bins, self.by_row = start, bins, by_row
 
     @classmethod
-    def put(cls, scores: Scores, bins: DeviceBins) -> DeviceScores:
-        """Copy scores to the device of the bins."""
+    def put(cls, scores: Scores, bins: DeviceBins, *, are_zeros: bool = False) -> DeviceScores:
+        """Copy scores to the device of the bins; zeros are made there."""
+        if are_zeros:
+            shape = bins.layout.n_rows, *scores.nodes.shape[1:]
+            return cls(scores, bins, bins.device.zeros(shape, np.float64))
         return cls(scores, bins, bins.put(scores.nodes))
 
     @property
@@ -101,4 +104,4 @@ class DeviceScoring(TreeScoring):
             parents=None,
             edge_shape=None,
         )
-        return DeviceScores.put(scores, sequences.bins)
+        return DeviceScores.put(scores, sequences.bins, are_zeros=not any(sequences.given))

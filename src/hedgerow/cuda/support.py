@@ -6,7 +6,7 @@ from hedgerow.boosting.settings import Settings, TreeParameters
 from hedgerow.counting import count_of
 from hedgerow.cuda.device import Device
 from hedgerow.cuda.layout import Layout
-from hedgerow.cuda.learner import OPEN_NODE, Tiles, count_nodes
+from hedgerow.cuda.learner import OPEN_NODE, count_nodes
 from hedgerow.objectives import Likelihood, OfMarginals, TrainingObjective
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.columns import Columns
@@ -77,7 +77,7 @@ def bytes_of_training(
     if has_position_weights:
         by_row += 8 * n_labels + 8  # slopes, and the weights
     max_nodes, _, _ = count_nodes(settings.growth_rules)
-    slots = Tiles.plan(columns.n_bins, max(1, n_words), offsets, 1).slots_of_offset * len(offsets)
+    slots = int((columns.n_bins + 2).sum()) * len(offsets)
     by_tree = (1 + max_nodes // 2) * slots * 16 + max_nodes * (64 + OPEN_NODE + 4)
     return by_row, n_labels * by_tree
 

@@ -111,6 +111,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             targets.codes,
             targets.mean_weights,
             targets.position_weights,
+            decode=training.decode,
         )
         self.learner = DeviceLearner(
             bins.device,
@@ -127,10 +128,23 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             newton=settings.newton,
             opposite=targets.n_labels == 2,
         )
+        # Scores of the arcs with which the proposed scores are being measured already.
+        self._begun: NDArray[np.float64] | None = None
+
+    works_ahead = True
+
+    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
+        """Launch all kernels."""
+        by_row = self.proposed.by_row
+        self.learner.add_next(self.scores.by_row, by_row)
+        self.chain.launch(by_row, arcs, by_position=not isinstance(objective, OfMarginals))
+        self._begun = arcs
 
     def propose(self, trees: Forest) -> None:
-        """Trees that were just grown are on the device still."""
-        self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
+        """Trees that were just grown are on the device still, and may have been added there."""
+        if self._begun is None or not (trees.tree_weights == 1.0).all():
+            self._begun = None
+            self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
 
     def measure(
         self,
@@ -141,8 +155,11 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     ) -> DeviceFound:
         """All at once."""
         chain, targets = self.chain, self.targets
-        of_marginals = isinstance(objective, OfMarginals)
-        expected = chain.measure(scores.by_row, arcs, by_position=not of_marginals)
+        by_row, by_position = scores.by_row, not isinstance(objective, OfMarginals)
+        if self._begun is None or scores is not self.proposed or (arcs != self._begun).any():
+            chain.launch(by_row, arcs, by_position=by_position)
+        self._begun = None
+        expected = chain.collect(by_row, arcs, by_position=by_position)
         found = DeviceExpectations(expected.loss, expected, chain, targets)
         if not isinstance(objective, OfMarginals):
             return found
@@ -194,7 +211,5 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         objective: TrainingObjective,
         arcs: NDArray[np.float64],
     ) -> int:
-        """On the device."""
-        if self.training.decode == "viterbi":
-            return self.chain.count_right(self.chain.viterbi(self.scores.by_row, arcs))
-        return self.chain.count_right(self.chain.choose_labels())
+        """On the device, where they were counted when they were measured."""
+        return found.expected.n_right

@@ -48,7 +48,6 @@ class WeightedLikelihood:
         self._weights = device.upload(by_row)
         self.slopes = device.zeros((layout.n_rows, n_labels), np.float64)
         self._losses = device.zeros(self.n_sequences, np.float64)
-        self._numbers = device.upload(np.arange(self.n_sequences, dtype=np.int32))
         self._pairs = device.empty((n_blocks, self.n_arcs), np.float64)
 
     def launch(
@@ -69,11 +68,8 @@ class WeightedLikelihood:
     def sum_up(self, lost: DeviceArray, found: DeviceArray) -> None:
         """Write the loss, the number of sequences that are lost, and sums of label pairs."""
         launch, n_sequences, n_arcs = self.kernels.launch, self.n_sequences, self.n_arcs
-        launch(
-            "sum_losses", 1, 256, self._losses, self._numbers, None, lost, n_sequences,
-            n_sequences, found[:2],
-        )  # fmt: skip
+        launch("sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2])
         launch(
             "sum_columns", -(-n_arcs // 32), 256, self._pairs, self.n_blocks, n_arcs,
-            found[2 : 2 + n_arcs],
+            found[3 : 3 + n_arcs],
         )  # fmt: skip

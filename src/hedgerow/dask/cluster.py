@@ -1,31 +1,24 @@
-"""Clusters: which worker reads what, one task for each, and what if one of them fails."""
+"""Clusters: which worker reads what, and one task for each of them."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from distributed import Client, MultiLock, wait
+from distributed import Client, MultiLock
 from distributed.comm import get_address_host
-from distributed.scheduler import KilledWorker
 from distributed.utils import get_ip
 
-from hedgerow.comm import WorkerError
 from hedgerow.comm.tracker import track
 from hedgerow.dask.partitions import Part
-from hedgerow.dask.task import Job, read_parts, train_model
+from hedgerow.dask.task import Event, Figures, Job, Outcome, read_parts, train_model
+from hedgerow.dask.watch import Watch, answer_time
 
 __all__ = ["Plan", "spread", "train"]
 
 # Which partitions each worker trains on, by the address of the worker.
 Plan = Mapping[str, Sequence[Part]]
-
-# Seconds between two looks at whether all workers are still there.
-PERIOD = 0.5
-# Seconds for others to say why, once a worker has lost contact with them.
-GRACE = 5.0
 
 
 def spread(sizes: Mapping[Any, int], addresses: Sequence[str]) -> dict[str, list[Any]]:
@@ -40,9 +33,9 @@ def spread(sizes: Mapping[Any, int], addresses: Sequence[str]) -> dict[str, list
 
 
 def train(
-    client: Client, plan: Plan, job: Job, *, timeout: float, report: Callable[[Any], None]
-) -> dict[str, Any]:
-    """Train on all workers of a plan; returns the attributes of the fitted estimator.
+    client: Client, plan: Plan, job: Job, *, timeout: float, report: Callable[[Figures], None]
+) -> list[Outcome]:
+    """Train on all workers of a plan; returns what each of them has to say in the end.
 
     All workers read first, for as long as it takes; only then are they connected, and wait for each
     other no longer than the timeout.
@@ -58,7 +51,7 @@ def train(
     timeout
         Seconds that a worker waits for the others.
     report
-        Called with the number and the figures of every step.
+        Called with the figures of every step.
 
     Raises
     ------
@@ -68,22 +61,22 @@ def train(
         What a worker raised.
     """
     locks = [f"hedgerow-{address}" for address in plan]
-    with MultiLock(locks, client=client), _listen(client, job.topic, report):
+    watch = Watch(client, timeout)
+    with MultiLock(locks, client=client), _listen(client, job.topic, report) as connected:
         read = {}
         for address, parts in plan.items():
             names, rows = [part.name for part in parts], [part.rows for part in parts]
             is_alone = len(plan) == 1
             read[address] = _submit(client, address, read_parts, job.reader, names, rows, is_alone)
         with _ending(client, read), _connection(client, len(plan), timeout) as connection:
-            _wait_for_all(client, read)
+            watch.wait_for(read)
             training = {}
             for rank, (address, data) in enumerate(read.items()):
                 own = connection and {**connection, "dmlc_task_id": f"{rank:06d}"}
                 training[address] = _submit(client, address, train_model, job, data, own)
             with _ending(client, training):
-                _wait_for_all(client, training)
-                fitted: dict[str, Any] = next(iter(training.values())).result()
-                return fitted
+                watch.wait_for(training, connected if len(plan) > 1 else None)
+                return [future.result() for future in training.values()]
 
 
 def _submit(client: Client, address: str, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -94,10 +87,21 @@ def _submit(client: Client, address: str, task: Callable[..., Any], *arguments: 
 
 
 @contextmanager
-def _listen(client: Client, topic: str, report: Callable[[Any], None]) -> Iterator[None]:
-    client.subscribe_topic(topic, lambda event: report(event[1]))
+def _listen(
+    client: Client, topic: str, report: Callable[[Figures], None]
+) -> Iterator[Collection[str]]:
+    """Hear what workers say while they train; the addresses of those that are connected."""
+    connected: set[str] = set()
+
+    def hear(event: tuple[float, Event]) -> None:
+        _, (address, figures) = event
+        connected.add(address)
+        if figures is not None:
+            report(figures)
+
+    client.subscribe_topic(topic, hear)
     try:
-        yield
+        yield connected
     finally:
         client.unsubscribe_topic(topic)
 
@@ -114,44 +118,10 @@ def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
 @contextmanager
 def _connection(client: Client, n_workers: int, timeout: float) -> Iterator[dict[str, Any] | None]:
     """Arguments with which workers connect to each other; None for one worker alone."""
-    host = get_ip(get_address_host(client.scheduler.address)) if n_workers > 1 else ""
-    with nullcontext() if n_workers == 1 else track(n_workers, host) as found:
-        yield None if found is None else {**found, "dmlc_timeout": max(1, round(timeout))}
-
-
-def _wait_for_all(client: Client, futures: Mapping[str, Any]) -> None:
-    """Wait until all tasks are done, or there is a reason why not all of them will be.
-
-    What a worker raised is raised here, unless it is the consequence of what another one did.
-    """
-    waiting = dict(futures)
-    consequence: Exception | None = None
-    deadline = float("inf")
-    while waiting:
-        with suppress(TimeoutError):
-            wait(list(waiting.values()), timeout=PERIOD, return_when="FIRST_COMPLETED")
-        for address, future in list(waiting.items()):
-            if not future.done():
-                continue
-            del waiting[address]
-            if future.status == "finished":
-                continue
-            error = future.exception() if future.status == "error" else None
-            if error is None or isinstance(error, KilledWorker):
-                raise _failure(f"was lost: {address}") from error
-            if not isinstance(error, WorkerError):
-                raise error
-            consequence, deadline = error, min(deadline, time.monotonic() + GRACE)
-        if lost := set(waiting) - set(client.scheduler_info(n_workers=-1)["workers"]):
-            raise _failure(f"was lost: {', '.join(sorted(lost))}")
-        if waiting and time.monotonic() > deadline:
-            raise _failure(f"did not answer in time: {', '.join(sorted(waiting))}")
-    if consequence is not None:
-        raise _failure("lost contact with the others") from consequence
-
-
-def _failure(what: str) -> WorkerError:
-    return WorkerError(
-        f"the training has failed: a worker {what}; fit again on the workers that are there, with "
-        "the same checkpoint if there is one: it goes on from it, and gives the same model"
-    )
+    if n_workers == 1:
+        yield None
+        return
+    host = get_ip(get_address_host(client.scheduler.address))
+    with track(n_workers, host) as found:
+        # All listen before any connects: whoever refuses a connection is gone for good.
+        yield {**found, "dmlc_timeout": answer_time(timeout), "dmlc_retry": 1}

@@ -16,7 +16,8 @@ from hedgerow.dask.collections import is_dask_frame, plan_frame, plan_parquet, s
 from hedgerow.dask.local_data import ColumnRoles, FileReader, Reader, TableReader
 from hedgerow.dask.partitions import is_parquet
 from hedgerow.dask.prediction import predict_frame
-from hedgerow.dask.task import Job
+from hedgerow.dask.task import Job, common_warnings
+from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
 from hedgerow.files import Recipe
@@ -57,9 +58,11 @@ class OnDask(_Base):
         position_column: str | None = None,
         timeout: float = TIMEOUT,
     ) -> AnyEstimator:
-        """Train the model on a Dask cluster, which currently must have one worker.
+        """Train the model on the workers of a Dask cluster.
 
-        The model, and the file that `save` writes, are the same, bit for bit, as on one machine.
+        The model, and the file that `save` writes, are the same, bit for bit, as on one machine,
+        for any number of workers and however the sequences are divided among them. Every worker
+        that holds some of the data trains, with as many threads as it has unless `n_jobs` is set.
 
         Parameters
         ----------
@@ -88,7 +91,16 @@ class OnDask(_Base):
             Name of a column of X by which the rows of each group are sorted; not a feature.
         timeout : float, default 300
             Seconds that workers wait for each other. If a worker does not answer in time or is
-            lost, training ends with a `hedgerow.comm.WorkerError`.
+            lost, training ends with a `hedgerow.comm.WorkerError`; call `fit` again with the same
+            checkpoint to resume on the workers that are left.
+
+        Raises
+        ------
+        hedgerow.comm.WorkerError
+            A worker was lost, did not answer in time, or rounds differently from the others.
+        ValueError, TypeError
+            As on one machine, with the names of the partition and the group; or a group is in two
+            partitions.
         """
         if not (is_dask_frame(X) or is_parquet(X)):
             return super().fit(
@@ -140,19 +152,13 @@ class OnDask(_Base):
     ) -> AnyEstimator:
         check_checkpoint(arguments["checkpoint"])
         check_number("timeout", timeout, above=0)
-        if len(plan) > 1:
-            raise ValueError(
-                f"X is spread over {len(plan)} workers, but training currently uses one worker; "
-                "start a cluster of one worker with many threads: n_workers=1, "
-                "threads_per_worker=..."
-            )
         job = Job(self._ordinary(), reader, arguments, f"hedgerow-{uuid4().hex}")
         n_steps = self._trainer(arguments.get("init")).n_steps
         with Progress(n_steps, self.verbose) as progress:
-            fitted = train(
-                client, plan, job, timeout=timeout, report=lambda step: progress.update(step[1])
-            )
-        return self._become(fitted)
+            outcomes = train(client, plan, job, timeout=timeout, report=progress.update)
+        for warning in common_warnings(outcomes):
+            warn_user(*warning)
+        return self._become(outcomes[0].fitted)
 
     def predict(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import get_worker
 
-from hedgerow.comm import ALONE, Comm, WorkerError, XGBoostComm
+from hedgerow.comm import ALONE, Comm, XGBoostComm
 from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
 from hedgerow.dask.local_data import LocalData, Reader
 from hedgerow.dask.partitions import Part
+from hedgerow.data_warning import collect_warnings
 from hedgerow.training.stopping import Step
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
 
-__all__ = ["Job", "read_parts", "train_model"]
+__all__ = ["Event", "Figures", "Job", "Outcome", "common_warnings", "read_parts", "train_model"]
+
+Figures = dict[str, float]
+# What a worker says while it trains: its address, and the figures of a step; None: it is connected.
+Event = tuple[str, Figures | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +43,35 @@ class Job:
     arguments : dict
         Further arguments of its method `fit`.
     topic : str
-        Where the first worker reports its progress.
+        Where workers report that they are connected, and the first one its progress.
     """
 
     crf: Estimator
     reader: Reader
     arguments: Mapping[str, Any]
     topic: str
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a worker says when it has trained.
+
+    Attributes
+    ----------
+    fitted : dict
+        Attributes of the fitted estimator; empty but for the first worker.
+    warnings : list
+        Messages of warnings and their categories.
+    """
+
+    fitted: dict[str, Any]
+    warnings: list[tuple[str, type[Warning]]]
+
+
+def common_warnings(outcomes: Sequence[Outcome]) -> list[tuple[str, type[Warning]]]:
+    """Warnings of all workers: a column of one may look suspicious that in all data does not."""
+    found = dict.fromkeys(outcomes[0].warnings)
+    return [each for each in found if all(each in outcome.warnings for outcome in outcomes)]
 
 
 def read_parts(
@@ -57,31 +84,20 @@ def read_parts(
         return reader.read([Part(*each) for each in zip(names, rows, strict=True)])
 
 
-def train_model(
-    job: Job, data: LocalData, connection: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """Train on the data of one worker; the first returns the attributes of the estimator.
+def train_model(job: Job, data: LocalData, connection: Mapping[str, Any] | None) -> Outcome:
+    """Train on the data of one worker.
 
     `connection` has the arguments of XGBoost's communicator; None for one worker alone.
     """
-    with _portable_errors(), _connect(connection) as comm:
+    connecting: AbstractContextManager[Comm] = nullcontext(ALONE)
+    if connection is not None:
+        connecting = XGBoostComm.connect(connection)
+    with _portable_errors(), collect_warnings() as collected, connecting as comm:
+        worker = get_worker()
+        here: Event = (worker.address, None)
+        worker.log_event(job.topic, here)
         fitted = _train(job, data, comm)
-        return fitted if comm.rank == 0 else None
-
-
-@contextmanager
-def _connect(connection: Mapping[str, Any] | None) -> Iterator[Comm]:
-    if connection is None:
-        yield ALONE
-        return
-    import xgboost
-    from xgboost.collective import CommunicatorContext
-
-    try:
-        with xgboost.config_context(verbosity=0), CommunicatorContext(**connection):
-            yield XGBoostComm()
-    except xgboost.core.XGBoostError as error:
-        raise WorkerError(f"the workers could not be connected: {error}") from error
+    return Outcome(fitted if comm.rank == 0 else {}, collected)
 
 
 @contextmanager
@@ -112,7 +128,10 @@ def _train(job: Job, data: LocalData, comm: Comm) -> dict[str, Any]:
     try:
         crf.fit(raw.X, raw.y, comm=comm, **given, **job.arguments)
     except (ValueError, TypeError) as error:
-        raise name_culprit(error, data.portions, crf.read_labelled) from error
+        named = name_culprit(error, data.portions, crf.read_labelled)
+        if named is error:
+            raise
+        raise named from error
     parameters = crf.get_params(deep=False)
     return {
         name: value
@@ -129,4 +148,5 @@ class _Reporter:
         self._topic = topic
 
     def __call__(self, step: Step) -> None:
-        self._worker.log_event(self._topic, (step.number, dict(step.figures)))
+        event: Event = (self._worker.address, dict(step.figures))
+        self._worker.log_event(self._topic, event)

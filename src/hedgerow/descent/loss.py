@@ -275,15 +275,13 @@ class _Sums:
         sums, n_threads = self._sums, self._n_threads
         self._arc_sums += slopes.arcs
         self._bound = slopes.bound
-        grid, exact = SumGrid(slopes.bound), (slopes.bound, self._powers)
-        grid.round_in_place(slopes.nodes)
+        exact = (slopes.bound, self._powers)
         part.blocks.add_gradient(
             slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, *exact
         )
         if self._edges is not None:
             assert slopes.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
-            grid.round_in_place(by_output)
             part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
 
     def finish(self) -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Schema, Sequences, SparseRows
 
 if TYPE_CHECKING:
@@ -28,31 +30,46 @@ def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> S
     return Sequences(offsets, Schema("items", 0, None, ()), None, sparse, (), flat=False)
 
 
-def seen_items(sequences: Sequences, index: StringIndex) -> StringIndex:
-    """The attributes that occur in some items, in the order of their numbers."""
+def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> StringIndex:
+    """The attributes that occur in some items of any worker, in the order of their numbers."""
     from hedgerow import _core
 
     assert sequences.sparse is not None
     names, seen = index.names(), _core.StringIndex()
-    for number in np.unique(sequences.sparse.indices).tolist():
+    counts = comm.sum(np.bincount(sequences.sparse.indices, minlength=len(names)).astype(np.int64))
+    for number in np.flatnonzero(counts).tolist():
         seen.add(names[number])
     return seen
 
 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
-    """Renumber items: the most frequent attribute first, equally frequent ones by name.
+    """Items by other numbers: the most frequent attribute first.
 
-    So numbers do not depend on the order of the sequences, and frequent attributes have
-    neighbouring numbers, which makes training faster.
+    Equally frequent ones follow each other as they do in a sequence, and the sequences are in the
+    order of their digests: so numbers do not depend on the order of the sequences, and those of
+    attributes that are frequent, or occur together, are close to each other, which makes training
+    faster.
+    """
+    numbers = index.numbers_by_count(*find_occurrences(sequences, index))
+    rows = sequences.sparse
+    assert rows is not None
+    rows = rows.renumber(numbers, len(index))
+    return replace(sequences, sparse=rows), index.renumbered(numbers)
+
+
+def find_occurrences(
+    sequences: Sequences, index: StringIndex
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """At how many positions each attribute occurs, (A,), and its first place, (A,).
+
+    A place does not depend on the order of the sequences; of several workers the least counts.
     """
     from hedgerow import _core
 
     rows = sequences.sparse
     assert rows is not None
     counts = _core.count_positions(rows.indptr, rows.indices, len(index))
-    numbers = index.numbers_by_count(counts)
-    rows = rows.renumber(numbers, len(index))
-    return replace(sequences, sparse=rows), index.renumbered(numbers)
+    return counts, _core.find_places(sequences.offsets, rows.indptr, rows.indices, index)
 
 
 def renumber_items(

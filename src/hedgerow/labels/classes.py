@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.encode.codes import code_values, in_blocks
 from hedgerow.labels.column import (
     Family,
@@ -49,23 +50,26 @@ class Labels:
     classes: NDArray[Any]
 
     @classmethod
-    def learn(cls, column: LabelColumn) -> tuple[Labels, NDArray[np.int32]]:
-        """Learn the classes from the known labels.
+    def learn(cls, column: LabelColumn, comm: Comm = ALONE) -> tuple[Labels, NDArray[np.int32]]:
+        """Learn the classes from the labels that are known.
 
         Parameters
         ----------
         column : LabelColumn
             Labels of N positions, as `read_labels` gives them.
+        comm : Comm
+            The workers one of which must know a label.
 
         Returns
         -------
         labels : Labels
+            Those of this worker.
         codes : (N,) int32
             -1 where the label is missing.
         """
+        column.require_any(comm)
         if column.missing is None:
             return cls._learn(column.values)
-        column.require_any()
         known = ~column.missing
         labels, known_codes = cls._learn(column.values[known])
         codes = np.full(len(known), -1, np.int32)
@@ -99,6 +103,7 @@ class Labels:
 
         Raises ValueError if they are not of one kind.
         """
+        others = [each for each in others if len(each.classes)]  # one may know no label at all
         kinds = sorted({_KINDS[each.classes.dtype.kind] for each in others})
         if len(kinds) > 1:
             raise ValueError(

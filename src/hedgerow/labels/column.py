@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import count_all
 from hedgerow.sequences import Sequences
 
 
@@ -42,11 +44,14 @@ class LabelColumn:
     missing: NDArray[np.bool_] | None = None
     mark: Any = None
 
-    def require_any(self) -> None:
-        """Raise ValueError if every label is missing."""
-        if self.missing is not None and self.missing.all():
+    def require_any(self, comm: Comm = ALONE) -> None:
+        """Raise ValueError if every label of all workers is missing."""
+        n_labels = len(self.values)
+        n_missing = 0 if self.missing is None else int(np.sum(self.missing))
+        n_known = count_all(n_labels - n_missing, comm)
+        if n_labels and not n_known:
             raise ValueError(
-                f"y has no label at any of its {len(self.missing)} positions, all are missing "
+                f"y has no label at any of its {n_labels} positions, all are missing "
                 f"({self.mark}); training needs at least one label"
             )
 

@@ -214,7 +214,8 @@ def _check_owners(column: Categorical, others: list[_Other]) -> None:
 
 def _nonzeros(dense: NDArray[np.generic]) -> SparseRows:
     n_rows, n_columns = dense.shape
-    indices, values, counts = [], [], [np.zeros(1, dtype=np.int64)]
+    indices, values = [np.empty(0, np.int32)], [np.empty(0)]
+    counts = [np.zeros(1, dtype=np.int64)]
     step = max(1, BLOCK // max(1, n_columns))
     for start in range(0, n_rows, step):
         block = dense[start : start + step]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from hedgerow.trellis import (
     log_z,
     weighted_forward_backward,
 )
+from hedgerow.trellis.posteriors import allocate
+from hedgerow.trellis.tree_graph import inference
 
 __all__ = ["Likelihood", "log_likelihoods", "negative_log_likelihood"]
 
@@ -210,6 +212,7 @@ def _posteriors(
     *,
     mixing: bool = False,
 ) -> Posteriors:
+    """As `forward_backward` finds them, without a check of targets that were checked before."""
     pairs: Pairs = "sum" if scores.edges is None else "each"
     if targets.position_weights is not None:
         return weighted_forward_backward(
@@ -220,13 +223,10 @@ def _posteriors(
             out=out,
             n_threads=n_threads,
         )
-    return forward_backward(
-        scores,
-        # An unknown label has no effect here: any code will do.
-        labels=targets.codes if targets.partial is None else targets.codes.clip(min=0),
-        pairs=pairs,
-        weights=targets.sequence_weights,
-        mixing=mixing,
-        out=out,
-        n_threads=n_threads,
-    )
+    kernels, found = inference(scores), allocate(scores, pairs, out, likelihoods=True)
+    if mixing:
+        found = replace(found, mixing=kernels.empty_mixing(scores))
+    # A label that is not known counts for nothing here: any code will do.
+    codes = targets.codes if targets.partial is None else targets.codes.clip(min=0)
+    kernels.fill_posteriors(scores, codes, targets.sequence_weights, found, n_threads)
+    return Posteriors.of(found)

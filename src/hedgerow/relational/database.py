@@ -58,6 +58,13 @@ class Relation:
             ranks=self.ranks[facts],
         )
 
+    def renumbered(self, ids: Ids) -> Relation:
+        """The same facts with other ids of the constants, by their old ones."""
+        arguments = self.arguments.copy()
+        for place in np.flatnonzero(np.logical_not(self.is_position)):
+            arguments[:, place] = ids[arguments[:, place]]
+        return replace(self, arguments=arguments)
+
     def distinct(self) -> Relation:
         """The same facts without duplicates; global facts are not repeated for a sequence."""
         columns = [self.scopes, *reversed(self.arguments.T)]
@@ -80,7 +87,8 @@ class Database(LazyAttributes):
     offsets : (S + 1,) int64
         Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
     constants : list of str
-        Texts of the constants, by id.
+        Texts of the constants, by id, in ascending order: ids, and all that is numbered by them,
+        do not depend on the order of the sequences.
     relations : dict
         Facts by predicate.
     """
@@ -88,6 +96,20 @@ class Database(LazyAttributes):
     offsets: NDArray[np.int64]
     constants: list[str]
     relations: dict[str, Relation]
+
+    @classmethod
+    def of(
+        cls, offsets: NDArray[np.int64], texts: list[str], relations: dict[str, Relation]
+    ) -> Database:
+        """A database of facts whose constants are numbered in any order."""
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        ids = np.empty(len(order), np.int32)
+        ids[order] = np.arange(len(order), dtype=np.int32)
+        return cls(
+            offsets,
+            [texts[number] for number in order],
+            {name: relation.renumbered(ids) for name, relation in relations.items()},
+        )
 
     @property
     def n_sequences(self) -> int:

@@ -109,7 +109,7 @@ class FactReader:
             ).distinct()
             for name, rows in self._rows.items()
         }
-        return Database(offsets, self.constants.texts(), check_texts(relations))
+        return Database.of(offsets, self.constants.texts(), check_texts(relations))
 
     def _read_atom(self, atom: Any, place: Place) -> None:
         if not (isinstance(atom, tuple | list) and atom and isinstance(atom[0], str)):

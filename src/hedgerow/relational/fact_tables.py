@@ -54,7 +54,7 @@ def read_tables(
                 "predicate have the same arguments: rename one"
             )
         relations[name] = reader.read_table(table, name)
-    return Database(reader.offsets, reader.constants.texts(), check_texts(relations))
+    return Database.of(reader.offsets, reader.constants.texts(), check_texts(relations))
 
 
 class _TableReader:

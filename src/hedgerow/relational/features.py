@@ -352,7 +352,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
             "refined_": [],
             "forms_": {
                 name: (relation.is_position, bool((relation.scopes == GLOBAL).any()))
-                for name, relation in database.relations.items()
+                for name, relation in sorted(database.relations.items())
                 if any(mode.predicate == name for mode in modes)
             },
         }

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
+from hedgerow.counting import count_of
 from hedgerow.relational.database import Database
 from hedgerow.relational.fact_reader import to_list
 from hedgerow.suggestions import suggest
@@ -100,7 +101,7 @@ def read_modes(modes: Any) -> tuple[Mode, ...]:
 def default_modes(database: Database) -> tuple[Mode, ...]:
     """Ground queries about every position, and other positions that it is linked to."""
     modes = []
-    for name, relation in database.relations.items():
+    for name, relation in sorted(database.relations.items()):
         if relation.is_position and relation.is_position[0]:
             signs: list[Sign] = ["-" if is_one else "#" for is_one in relation.is_position[1:]]
             types = [POSITION if is_one else "constant" for is_one in relation.is_position[1:]]
@@ -146,8 +147,9 @@ def _check_arguments(mode: Mode, database: Database) -> None:
     if len(mode.arguments) != len(are_positions):
         first = ", the position itself first" if are_positions[:1] == (True,) else ""
         raise ValueError(
-            f"mode '{mode}' has {len(mode.arguments)} arguments, but facts of {mode.predicate} "
-            f"have {len(are_positions)}{first}: {written}, t being a position and c a constant"
+            f"mode '{mode}' has {count_of(len(mode.arguments), 'argument')}, but facts of "
+            f"{mode.predicate} have {len(are_positions)}{first}: {written}, t being a position "
+            "and c a constant"
         )
     for number, (argument, is_position) in enumerate(
         zip(mode.arguments, are_positions, strict=True), 1

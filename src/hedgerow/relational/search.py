@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.counting import count_of
-from hedgerow.relational.database import Database
+from hedgerow.relational.database import Database, Ids
 from hedgerow.relational.joins import Joiner
-from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries, walk
+from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries
 from hedgerow.relational.query import name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.shape import Literal, Shape
@@ -51,7 +51,8 @@ class Search:
     entries : Entries
         Where they hold in these.
     n_queries : int
-        How many there are; they are numbered in the order in which they first hold.
+        How many there are; they are numbered in the order of the search, and those of one shape in
+        the order of their constants.
     counts : (n_queries,) int64
         At how many positions each of them holds.
     """
@@ -67,21 +68,8 @@ class Search:
         )  # of canonical shapes whose instances are queries already
         self._counts: dict[int, int] = {}  # queries by number of literals
         self._found = [Entries.none()]
-        self._text_order = rank_texts(database.constants)
         self._refine(Shape(), Table.start(database), self.steps)
-        self._number_by_appearance(merge_entries(self._found, database.n_positions))
-
-    def _number_by_appearance(self, entries: Entries) -> None:
-        """Number queries in the order in which they first hold, as attributes of dicts are."""
-        first = np.empty(self.n_queries, np.int64)
-        first[entries.queries[::-1]] = np.arange(len(entries.queries))[::-1]  # the last one stays
-        numbers = np.empty(self.n_queries + 1, np.int64)
-        numbers[np.argsort(first)] = np.arange(self.n_queries)
-        numbers[-1] = -1  # which is what instances have that are no queries
-        for step in walk(self.steps):
-            step.queries = numbers[step.queries]
-        renumbered = Entries(entries.positions, numbers[entries.queries], entries.ranks)
-        self.entries = merge_entries([renumbered], self._database.n_positions)
+        self.entries = merge_entries(self._found, database.n_positions)
         self.counts = np.bincount(self.entries.queries, minlength=self.n_queries)
 
     def _refine(self, shape: Shape, table: Table, steps: list[Step]) -> None:
@@ -119,7 +107,7 @@ class Search:
 
     def _number(self, shape: Shape, table: Table, frequent: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Number the instances that are queries by themselves, -1 for the others."""
-        constants = self._text_order[table.constants[frequent]]  # compared as texts
+        constants = table.constants[frequent]
         queries = np.full(len(constants), -1, np.int64)
         canonical, _ = shape.canonical
         if shape.n_parts > 1 or canonical.literals in self._named:
@@ -149,8 +137,8 @@ class Search:
         )
 
 
-def are_queries(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which instances of a shape are queries of their own, given the ranks of their constants.
+def are_queries(shape: Shape, constants: Ids) -> NDArray[np.bool_]:
+    """Which instances of a shape are queries of their own, given the ids of their constants.
 
     Not those whose literals imply one another, and of instances that are the same query only the
     first.
@@ -161,7 +149,7 @@ def are_queries(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]
     return is_query
 
 
-def are_redundant(shape: Shape, constants: NDArray[np.integer]) -> NDArray[np.bool_]:
+def are_redundant(shape: Shape, constants: Ids) -> NDArray[np.bool_]:
     """Which instances of a shape have literals that imply one another."""
     is_redundant = np.zeros(len(constants), np.bool_)
     for equal in shape.redundant_if:
@@ -185,15 +173,8 @@ def first_instance(shape: Shape, constants: tuple[str, ...]) -> tuple[str, ...]:
     return min(instances, key=lambda instance: [instance[slot] for slot in slots])
 
 
-def rank_texts(texts: list[str]) -> NDArray[np.int64]:
-    """Where each text would stand if all were sorted."""
-    ranks = np.empty(len(texts), np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
-    return ranks
-
-
 def _is_first(
-    constants: NDArray[np.int64], symmetry: tuple[int, ...], slots: tuple[int, ...]
+    constants: Ids, symmetry: tuple[int, ...], slots: tuple[int, ...]
 ) -> NDArray[np.bool_]:
     """Whether constants come before, or are, those that a symmetry makes of them."""
     other = np.empty_like(constants)

@@ -118,7 +118,8 @@ def bootstrap(
     >>> found = bootstrap("accuracy", y_true, y_pred, random_state=0)
     >>> found.value, 0.8 < found.low < found.value < found.high < 0.95
     (0.875, True)
-    >>> bootstrap("f1_macro", y_true, y_pred, y_true, random_state=0).p_value < 0.01
+    >>> pair = bootstrap("f1_macro", y_true, y_pred, y_true, n_resamples=200, random_state=0)
+    >>> pair.p_value < 0.01
     True
     """
     check_number("n_resamples", n_resamples, minimum=1, integer=True)

@@ -18,7 +18,9 @@ from sklearn.base import clone
 
 from hedgerow import _core
 from hedgerow.base_sequences import check_same_positions, data_of_base, of_base
+from hedgerow.comm import Comm
 from hedgerow.encode import GivenParents
+from hedgerow.exact_sums import count_all
 from hedgerow.identity import draw_uniforms
 from hedgerow.labels import Labels, read_labels
 from hedgerow.model import Model
@@ -31,6 +33,7 @@ from hedgerow.sequences import FoldScores, Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
 from hedgerow.training.labelled import Labelled
+from hedgerow.training.shared_columns import share_columns
 from hedgerow.training.validation import fixed_seed, take_sequences
 
 __all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base"]
@@ -48,7 +51,7 @@ class TrainableBase(Protocol):
     n_jobs: int | None
     queries: RelationalFeatures | None
 
-    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
+    def read_labelled(self, raw: RawData, labels: Labels, comm: Comm) -> Labelled:
         """Read training data whose labels are known."""
 
     def fit_labelled(self: AnyBase, labelled: Labelled) -> AnyBase:
@@ -102,7 +105,7 @@ class BaseTraining:
             reader.queries = clone(labelled.queries)
         raw, _ = data_of_base(raw, labelled.sequences, self.group_column, self.parents)
         with of_base():
-            base = reader.read_labelled(raw, labelled.labels)
+            base = reader.read_labelled(raw, labelled.labels, labelled.comm)
         check_same_positions(base.sequences, labelled.sequences)
         return replace(labelled, base=base)
 
@@ -222,7 +225,8 @@ def _fresh(labelled: Labelled) -> Labelled:
     if labelled.sequences.schema.kind == "items":
         labelled = labelled.drop_unseen()
     else:
-        labelled = replace(labelled, index=_core.StringIndex())
+        sequences, _ = share_columns(labelled.sequences, labelled.index, labelled.comm)
+        labelled = replace(labelled, sequences=sequences, index=_core.StringIndex())
     return labelled if labelled.base is None else replace(labelled, base=_fresh(labelled.base))
 
 
@@ -231,17 +235,21 @@ def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bo
     offsets = labelled.sequences.offsets
     counted = np.flatnonzero(labelled.counts())
     counts = np.diff(np.searchsorted(counted, offsets)) > 0
-    n_counted = int(counts.sum())
+    n_counted = count_all(int(counts.sum()), labelled.comm)
     if n_counted < 2:
         raise ValueError(
             f"base_folds is {n_folds}, but the number of training sequences with labels is "
             f"{n_counted}, too few to train a base on some and score others; divide long "
             "sequences, or set base_folds=0"
         )
-    uniforms = draw_uniforms(labelled.identify(), FOLDS + seed)
-    folds = np.empty(len(counts), np.int64)
-    for numbers in (np.flatnonzero(counts), np.flatnonzero(~counts)):
+    own = draw_uniforms(labelled.identify(), FOLDS + seed)
+    parts = labelled.comm.gather((own, counts))
+    uniforms, do_count = map(np.concatenate, zip(*parts, strict=True))
+    folds = np.empty(len(uniforms), np.int64)
+    for numbers in (np.flatnonzero(do_count), np.flatnonzero(~do_count)):
         order = numbers[np.argsort(uniforms[numbers], kind="stable")]
         folds[order] = np.arange(len(numbers)) % min(n_folds, n_counted)
+    first = sum(len(part[0]) for part in parts[: labelled.comm.rank])
+    mine = folds[first : first + len(own)]
     for fold in range(min(n_folds, n_counted)):
-        yield folds == fold
+        yield mine == fold

@@ -40,6 +40,7 @@ def proven_decoder(leads: NDArray[np.float64]) -> Decode:
 
     ``leads`` (S,) are those of S sequences, at least two, which are independent of each other.
     """
+    leads = np.sort(leads)  # so that their order does not matter
     error = np.sqrt(len(leads) * leads.var(ddof=1))  # of their sum
     return "viterbi" if leads.sum() < -CRITICAL * error else "marginal"
 

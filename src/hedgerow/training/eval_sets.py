@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from hedgerow.decoding import Decode
+from hedgerow.exact_sums import exact_sum
 from hedgerow.labels import LabelColumn, Truth, read_labels, read_truth
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.raw_data import RawData
@@ -84,7 +85,9 @@ class EvalSet(Generic[Form]):
         true = targets.codes if self.truth is None else self.truth.codes
         right, given = codes == true, true >= 0
         n_right, n_given = (
-            float(np.sum(flags) if targets.weights is None else np.sum(targets.weights[flags]))
+            float(np.sum(flags))
+            if targets.weights is None
+            else exact_sum(targets.weights[flags], targets.comm)
             for flags in (right, given)
         )
         figures = {"loss": loss / targets.total_weight, "accuracy": n_right / n_given}

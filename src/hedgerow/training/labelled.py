@@ -83,7 +83,10 @@ class Labelled:
     def identify(self) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order."""
         weights = self.sequence_weights, self.position_weights
-        return identify_sequences(self.sequences, self.codes, *weights, comm=self.comm)
+        digests = self.index.digests() if self.sequences.schema.kind == "items" else None
+        return identify_sequences(
+            self.sequences, self.codes, *weights, attributes=digests, comm=self.comm
+        )
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and has a positive weight, (N,)."""
@@ -136,10 +139,10 @@ class Labelled:
         )
 
     def drop_unseen(self) -> Labelled:
-        """The same data without names of attributes that do not occur."""
+        """The same without the names of attributes that no worker has."""
         if self.sequences.schema.kind != "items":
             return self
-        return self.renumber(seen_items(self.sequences, self.index))
+        return self.renumber(seen_items(self.sequences, self.index, self.comm))
 
     def renumber(self, index: _core.StringIndex) -> Labelled:
         """The same data with the numbers of another index, without attributes it does not have."""
@@ -184,12 +187,12 @@ def read_labelled(
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
     if labels is None:
-        labels, codes = Labels.learn(column)
+        labels, codes = Labels.learn(column, comm)
         if comm.size > 1:
             labels = labels.union(comm.gather(labels))
             codes = labels.encode(column, sequences)
     else:
-        column.require_any()
+        column.require_any(comm)
         codes = labels.encode(column, sequences)
     if len(labels.classes) == 1:
         warn_user(
@@ -198,7 +201,7 @@ def read_labelled(
             "sequences"
         )
     constraints = _read_constraints(crf, labels, codes, sequences)
-    weight = read_sample_weight(sample_weight, sequences)
+    weight = read_sample_weight(sample_weight, sequences, comm)
     if weight.by_position is not None:
         column.require_all(sequences, "sample_weight weighs every row on its own")
     position_weights = _read_class_weight(crf, labels, column, codes, sequences, comm)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from hedgerow import _core
 from hedgerow.comm import Comm
-from hedgerow.encode import check_same_schema, join_categories, number_by_count, renumber_items
+from hedgerow.encode import (
+    check_same_schema,
+    find_occurrences,
+    join_categories,
+    number_by_count,
+    renumber_items,
+)
 from hedgerow.sequences import Sequences
 
 __all__ = ["share_columns"]
@@ -41,15 +46,13 @@ def share_columns(
 def _share_attributes(
     sequences: Sequences, index: _core.StringIndex, comm: Comm
 ) -> tuple[Sequences, _core.StringIndex]:
-    rows = sequences.sparse
-    assert rows is not None
-    counts = _core.count_positions(rows.indptr, rows.indices, len(index)).tolist()
-    totals: Counter[str] = Counter()
-    for names, own in comm.gather((index.names(), counts)):
-        totals.update(dict(zip(names, own, strict=True)))
+    parts = comm.gather((index.names(), *find_occurrences(sequences, index)))
     every = _core.StringIndex()
-    for name in totals:
-        every.add(name)
-    numbers = every.numbers_by_count(np.array(list(totals.values()), np.int64))
+    own = [np.fromiter(map(every.add, names), np.int32, len(names)) for names, _, _ in parts]
+    counts, places = np.zeros(len(every), np.int64), np.full(len(every), 2**64 - 1, np.uint64)
+    for numbers, (_, some_counts, some_places) in zip(own, parts, strict=True):
+        counts[numbers] += some_counts
+        places[numbers] = np.minimum(places[numbers], some_places)
+    numbers = every.numbers_by_count(counts, places)
     every = every.renumbered(numbers)
     return renumber_items(sequences, index, every), every

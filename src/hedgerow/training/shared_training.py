@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from hedgerow.comm import Comm, WorkerError
 from hedgerow.objectives import OfMarginals, TrainingObjective
@@ -12,41 +14,25 @@ from hedgerow.objectives.labelwise import OfAllPositions, SumOverPositions
 from hedgerow.relational import Atoms
 from hedgerow.state import State
 
-__all__ = ["check_agreement", "check_shareable"]
+__all__ = ["check_agreement", "check_same_arguments", "check_shareable"]
 
 # Parameters, and those of their values that need the examples of all workers at once.
 REFUSED: dict[str, tuple[Any, ...]] = {
     "transitions": ("trees",),
-    "missing": ("fractional", "surrogate", "impute"),
-    "sampling_method": ("gradient_based",),
-    "stratified": (True,),
+    "missing": ("fractional", "surrogate"),
     "device": ("cuda",),
 }
 
 
-def check_shareable(
-    crf: Any, objective: TrainingObjective, *, X: Any, eval_set: Any, comm: Comm
-) -> None:
-    """Raise ValueError for settings that are supported only with a single worker."""
+def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Comm) -> None:
+    """Raise ValueError for what one worker alone can do, and several cannot."""
     if comm.size == 1:
         return
     where = f"comm has {comm.size} workers"
     for name, values in REFUSED.items():
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
-            raise ValueError(f"{name} is {value!r}, but {where}; it needs a single worker")
-    if crf.decode == "auto" and eval_set is None and objective.decode is None:
-        raise ValueError(
-            f"decode is 'auto', but {where} and no eval_set, on which decoders are compared; pass "
-            "decode='viterbi' or decode='marginal', or an eval_set"
-        )
-    if crf.early_stopping_rounds is not None and eval_set is None:
-        raise ValueError(
-            f"early_stopping_rounds is {crf.early_stopping_rounds}, but {where} and no eval_set: "
-            "sequences are held out by one worker alone; pass the same eval_set on all workers"
-        )
-    if getattr(crf, "base", None) is not None:
-        raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
+            raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
     if crf.queries is not None or Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "
@@ -62,6 +48,20 @@ def check_shareable(
         )
 
 
+def check_same_arguments(arguments: Mapping[str, Any], comm: Comm) -> None:
+    """Raise ValueError unless all workers call `fit` with the same arguments, None being none."""
+    if comm.size == 1:
+        return
+    given = np.array([int(value is not None) for value in arguments.values()])
+    anywhere, nowhere = comm.max(np.stack([given, 1 - given]))
+    for name, here, there in zip(arguments, anywhere, nowhere, strict=True):
+        if here and there:
+            raise ValueError(
+                f"{name} is given on one worker and not on another; all workers must call fit with "
+                "the same arguments"
+            )
+
+
 def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
     """Raise WorkerError unless all workers have learned the same, to the last bit.
 
@@ -73,8 +73,10 @@ def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
     for name in sorted(state.tensors):
         digest.update(name.encode())
         digest.update(state.tensors[name].tobytes())
-    found = comm.gather(digest.hexdigest())
-    if len(set(found)) > 1:
+    mine = np.frombuffer(digest.digest(), np.int64)
+    largest, smallest = comm.max(np.stack([mine, ~mine]))
+    if np.any(largest != ~smallest):
+        found = comm.gather(digest.hexdigest())
         other = next(rank for rank, each in enumerate(found) if each != found[0])
         raise WorkerError(
             f"after step {step} the models of worker {other} and worker 0 differ: machines "

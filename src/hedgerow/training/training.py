@@ -38,7 +38,7 @@ from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.training.labelled import Labelled, read_labelled
 from hedgerow.training.shared_columns import share_columns
-from hedgerow.training.shared_training import check_agreement, check_shareable
+from hedgerow.training.shared_training import check_agreement, check_same_arguments, check_shareable
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
@@ -102,15 +102,16 @@ class Training(Generic[Form, AnyUpdate]):
 
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
-        check_shareable(
-            self.crf,
-            self.trainer.objective,
-            X=raw.X,
-            eval_set=self.eval_set,
-            comm=self.comm,
-        )
+        self.check_shareable(raw.X)
+        given = {"eval_set": self.eval_set, "init": self.init, "checkpoint": self.checkpoint}
+        beside = {"sample_weight": raw.sample_weight, "parents": raw.parents}
+        check_same_arguments(given | beside | {"base_scores": raw.base_scores}, self.comm)
         with _core.ThreadPool():
             return self.fit(self.read(raw))
+
+    def check_shareable(self, X: Any) -> None:
+        """Raise ValueError for what one worker alone can do, if there are several."""
+        check_shareable(self.crf, self.trainer.objective, X=X, comm=self.comm)
 
     def fit(self, labelled: Labelled) -> dict[str, Any]:
         """Train a model on data that have been read; returns the attributes of the estimator."""
@@ -207,8 +208,12 @@ class Training(Generic[Form, AnyUpdate]):
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
         """Split off held-out data."""
         learnt, held = hold_out(labelled, self.stopping.held_out, self.crf.random_state)
-        stays = held is None or self.trainer.extends is not None
-        return learnt if stays else learnt.drop_unseen(), held
+        if held is None or self.trainer.extends is not None:
+            return learnt, held
+        # As if what is held out had never been there.
+        learnt = learnt.drop_unseen()
+        sequences, index = share_columns(learnt.sequences, learnt.index, self.comm)
+        return replace(learnt, sequences=sequences, index=index), held
 
     def _eval_sets(
         self, held: Labelled | None, data: TrainingSet, base: TrainableBase | None
@@ -285,7 +290,10 @@ class Training(Generic[Form, AnyUpdate]):
         weights = None if base is None else base.to_state().tensors
         return {
             "base_scores": digest,
-            "base": None if weights is None else fingerprint(weights, sequences.base),
+            # Workers have the same base, but it sees different sequences.
+            "base": None
+            if weights is None
+            else fingerprint(weights, sequences.base if self.comm.size == 1 else None),
         }
 
     def _begin(

@@ -1,18 +1,22 @@
 """A trial of both decoders: a short training run on some training sequences, tested on others.
 
-Training sequences do not show which decoder is more accurate: after enough steps all their labels
-are correct. The trial uses the same parameters, but a small sample of the sequences and few steps.
+Which decoder labels more positions right cannot be seen on sequences that a model has learnt from:
+after enough steps everything is right there. The trial has the parameters of the training, but a
+small sample of its sequences and few steps. Of several workers, the first holds it for all.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.exact_sums import count_all
 from hedgerow.identity import draw_uniforms, identify_positions
 from hedgerow.training.decoder import lead_of_marginals
+from hedgerow.training.gathered import gather_labelled
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.trainer import Trainer
 from hedgerow.training.update import Update
@@ -45,22 +49,27 @@ def try_decoders(
 
     None if there are too few. ``trainer`` is not modified.
     """
-    if labelled.counts().sum() < LEAST_LABELS:
+    comm = labelled.comm
+    if count_all(labelled.counts().sum(), comm) < LEAST_LABELS:
         return None
     seed = fixed_seed(random_state)
-    sides = divide(cut_pieces(labelled), labelled.identify(), seed)
+    own = Share.of(labelled)
+    identities = np.concatenate(comm.gather(labelled.identify()))
+    sides = divide(own.gather(cut_pieces(labelled)), identities, seed)
     n_pieces = [len(side.owners) for side in sides]
     if 2 * min(n_pieces) < PIECES:
         return None
-    n_learnt = np.clip(labelled.sequences.n_positions * SHARE, LEAST, MOST)
+    n_positions = count_all(labelled.sequences.n_positions, comm)
+    n_learnt = np.clip(n_positions * SHARE, LEAST, MOST)
     trials = [sides] if sum(n_pieces) >= FEW_PIECES else [sides, sides[::-1]]
     leads = []
     for learn_from, test_on in trials:
-        learnt = labelled.select(*learn_from.first(n_learnt))
-        tested = labelled.select(*test_on.first(TESTED))
-        share = learnt.sequences.n_positions / labelled.sequences.n_positions
-        leads.append(hold_trial(trainer.renew(seed, share), learnt, tested))
-    return np.concatenate(leads)
+        learnt = own.take(learn_from.first(n_learnt))
+        tested = own.take(test_on.first(TESTED))
+        if comm.rank == 0:
+            share = learnt.sequences.n_positions / n_positions
+            leads.append(hold_trial(trainer.renew(seed, share), learnt, tested))
+    return comm.broadcast(np.concatenate(leads) if leads else None)
 
 
 def hold_trial(
@@ -97,6 +106,48 @@ class Pieces(NamedTuple):
         n_taken = max(int(np.searchsorted(sums, n_positions)) + 1, PIECES)
         taken = self.take(np.arange(min(n_taken, len(sums))))
         return taken.take(np.argsort(taken.begins))
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The sequences of one worker among those of all, which are numbered by rank.
+
+    Attributes
+    ----------
+    labelled : Labelled
+        Those of this worker.
+    first_sequence, first_position : int
+        Numbers of its first sequence and position.
+    """
+
+    labelled: Labelled
+    first_sequence: int
+    first_position: int
+
+    @classmethod
+    def of(cls, labelled: Labelled) -> Share:
+        """That of the worker which has these sequences."""
+        comm, sequences = labelled.comm, labelled.sequences
+        sizes = comm.gather((sequences.n_sequences, sequences.n_positions))[: comm.rank]
+        return cls(labelled, sum(n for n, _ in sizes), sum(n for _, n in sizes))
+
+    def gather(self, own: Pieces) -> Pieces:
+        """Pieces of all workers."""
+        shifted = Pieces(
+            own.owners + self.first_sequence,
+            own.begins + self.first_position,
+            own.ends + self.first_position,
+        )
+        parts = self.labelled.comm.gather(tuple(shifted))
+        return Pieces(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def take(self, pieces: Pieces) -> Labelled:
+        """Pieces of any workers, on all of them."""
+        owners = pieces.owners - self.first_sequence
+        own = pieces.take((owners >= 0) & (owners < self.labelled.sequences.n_sequences))
+        begins, ends = own.begins - self.first_position, own.ends - self.first_position
+        chosen = self.labelled.select(own.owners - self.first_sequence, begins, ends)
+        return gather_labelled(chosen)
 
 
 def cut_pieces(labelled: Labelled) -> Pieces:

@@ -1,7 +1,7 @@
 """Validation: a share of the training sequences, held out for early stopping.
 
-Whole sequences are held out. If there is only one, its last part is held out, as is usual for time
-series.
+Whole sequences are held out. If there is only one, its last part is, as one does with a series of
+measurements. What several workers hold out is an eval set that all of them have.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.data_warning import warn_user
+from hedgerow.exact_sums import count_all
 from hedgerow.identity import draw_uniforms
 from hedgerow.objectives import TrainingObjective
 from hedgerow.sequences import Sequences
 from hedgerow.training.eval_sets import EvalSet
+from hedgerow.training.gathered import gather_labelled
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.training_set import TrainingSet
 
@@ -41,15 +43,27 @@ def hold_out(
     """
     if share is None:
         return labelled, None
+    comm = labelled.comm
     counted, offsets = np.flatnonzero(labelled.counts()), labelled.sequences.offsets
     candidates = np.flatnonzero(np.diff(np.searchsorted(counted, offsets)))
-    if len(candidates) <= 1:
+    n_candidates = count_all(len(candidates), comm)
+    if n_candidates <= 1 and comm.size == 1:
         return _cut(labelled, counted, share)
-    chosen = _draw(labelled, counted, candidates, share, fixed_seed(random_state))
-    _warn_of_few(share, len(candidates))
+    if n_candidates <= 1:
+        raise ValueError(
+            f"validation_fraction is {share}, but the number of sequences with known labels and a "
+            f"weight above 0 is {n_candidates} on the {comm.size} workers of comm, too few to "
+            "train on some and hold out others; pass an eval_set, or set "
+            "early_stopping_rounds=None"
+        )
+    identities = labelled.identify()
+    uniforms = draw_uniforms(identities[candidates], fixed_seed(random_state))
+    chosen = _draw(labelled, counted, candidates, uniforms, share)
+    _warn_of_few(share, n_candidates)
     is_held = np.zeros(len(offsets) - 1, np.bool_)
     is_held[chosen] = True
-    return take_sequences(labelled, ~is_held), take_sequences(labelled, is_held)
+    held = gather_labelled(take_sequences(labelled, is_held), identities[is_held])
+    return take_sequences(labelled, ~is_held), held
 
 
 def fixed_seed(random_state: Any) -> int:
@@ -79,27 +93,44 @@ def _draw(
     labelled: Labelled,
     counted: NDArray[np.int64],
     candidates: NDArray[np.int64],
+    uniforms: NDArray[np.float64],
     share: float,
-    seed: int,
-) -> list[int]:
-    """Numbers of some candidates, chosen so that the others still have all labels."""
-    n_wanted = min(max(1, round(share * len(candidates))), len(candidates) - 1)
-    uniforms = draw_uniforms(labelled.identify()[candidates], seed)
-    order = candidates[np.argsort(uniforms, kind="stable")].tolist()
-    offsets, n_labels = labelled.sequences.offsets, len(labelled.labels.classes)
-    owners = np.searchsorted(offsets, counted, side="right") - 1
-    pairs = np.unique(owners * n_labels + labelled.codes[counted])  # a sequence and a label of it
-    n_left = np.bincount(pairs % n_labels, minlength=n_labels)  # sequences with each label
-    bounds = np.searchsorted(pairs, np.arange(len(offsets)) * n_labels)
+) -> NDArray[np.int64]:
+    """Numbers of those candidates of this worker that are drawn.
+
+    All of the others, of all workers, have all labels too. ``uniforms`` are random numbers of the
+    candidates, the least of which are drawn.
+    """
+    comm, n_labels = labelled.comm, len(labelled.labels.classes)
+    owners = np.searchsorted(candidates, _owners(labelled, counted))
+    pairs = np.unique(owners * n_labels + labelled.codes[counted])  # a candidate and a label of it
+    sizes = np.bincount(pairs // n_labels, minlength=len(candidates))
+    parts = comm.gather((uniforms, sizes, pairs % n_labels))
+    everywhere, all_sizes, labels = map(np.concatenate, zip(*parts, strict=True))
+    bounds = np.concatenate([[0], np.cumsum(all_sizes)])
+    n_wanted = min(max(1, round(share * len(everywhere))), len(everywhere) - 1)
+    n_left = np.bincount(labels, minlength=n_labels)  # sequences with each label
+    order = np.argsort(everywhere, kind="stable").tolist()
     chosen: list[int] = []
     for number in order:
-        own = pairs[bounds[number] : bounds[number + 1]] % n_labels
+        own = labels[bounds[number] : bounds[number + 1]]
         if (n_left[own] > 1).all():
             n_left[own] -= 1
             chosen.append(number)
             if len(chosen) == n_wanted:
                 break
-    return chosen or order[:1]
+    first = sum(len(part[0]) for part in parts[: comm.rank])
+    mine = np.array(chosen or order[:1]) - first
+    drawn: NDArray[np.int64] = candidates[mine[(mine >= 0) & (mine < len(candidates))]]
+    return drawn
+
+
+def _owners(labelled: Labelled, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which sequences some positions belong to."""
+    owners: NDArray[np.int64] = (
+        np.searchsorted(labelled.sequences.offsets, positions, side="right") - 1
+    )
+    return owners
 
 
 def _warn_of_few(share: float, n_candidates: int) -> None:

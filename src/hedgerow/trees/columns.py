@@ -172,7 +172,7 @@ class Columns(LazyAttributes):
         if missing == "indicator":
             return replace(columns, fills=columns._bins_of(0.0))
         if missing == "impute":
-            return replace(columns, fills=columns._imputed(sequences, max_bins, n_threads))
+            return replace(columns, fills=columns._imputed(sequences, max_bins, n_threads, comm))
         return columns
 
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
@@ -331,12 +331,14 @@ class Columns(LazyAttributes):
         cuts_below = np.concatenate([[0], np.cumsum(self.cuts <= value)])
         return (1 + np.diff(cuts_below[self.cut_offsets])).astype(np.uint8)
 
-    def _imputed(self, sequences: Sequences, max_bins: int, n_threads: int) -> NDArray[np.uint8]:
+    def _imputed(
+        self, sequences: Sequences, max_bins: int, n_threads: int, comm: Comm
+    ) -> NDArray[np.uint8]:
         """Bin that is imputed in each column; attributes of a sparse X have a 0."""
         imputed, n_dense = self._bins_of(0.0), self.n_dense
         dense = self.bin(sequences, n_threads).dense
         imputed[:n_dense] = impute_bins(
-            dense, self.n_bins[:n_dense], self.categorical[:n_dense], max_bins
+            dense, self.n_bins[:n_dense], self.categorical[:n_dense], max_bins, comm
         )
         return imputed
 

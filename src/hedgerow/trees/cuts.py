@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.comm import ALONE, Comm
 from hedgerow.exact_sums import count_all
-from hedgerow.identity import draw_uniforms
+from hedgerow.identity import draw_uniforms, find_uniform
 from hedgerow.sequences import SparseRows
 
 # Value bins of a numeric column: bin 0 is for missing values, and bins are uint8.
@@ -74,8 +74,7 @@ def cut_dense(
     if n_everywhere > MAX_ROWS:
         identities = np.arange(n_rows, dtype=np.uint64) if identify is None else identify()
         uniforms = draw_uniforms(identities, 0)
-        everywhere = np.concatenate(comm.gather(uniforms))
-        rows = np.flatnonzero(uniforms < np.partition(everywhere, MAX_ROWS)[MAX_ROWS])
+        rows = np.flatnonzero(uniforms < find_uniform(uniforms, MAX_ROWS, comm))
     if comm.size > 1:
         dense = np.concatenate(comm.gather(dense if rows is None else dense[rows]))
         n_rows, rows = len(dense), None

@@ -169,6 +169,7 @@ class TreeLearner(Learner):
             opposite=self.opposite,
             n_threads=self.n_threads,
             pool=self._pool,
+            comm=self.comm if self.comm.size > 1 else None,
         )
         if self.comm.size > 1:
             return self._grow_together(examples, round_number)

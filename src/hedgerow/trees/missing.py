@@ -7,6 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
+
 __all__ = ["METHODS", "MissingMethod", "impute_bins"]
 
 MissingMethod = Literal["learned", "fractional", "surrogate", "impute", "indicator"]
@@ -17,7 +19,11 @@ FEW_VALUES = 32
 
 
 def impute_bins(
-    bins: NDArray[np.uint8], n_bins: NDArray[Any], categorical: NDArray[np.bool_], max_bins: int
+    bins: NDArray[np.uint8],
+    n_bins: NDArray[Any],
+    categorical: NDArray[np.bool_],
+    max_bins: int,
+    comm: Comm = ALONE,
 ) -> NDArray[np.uint8]:
     """The bin of each of D columns that replaces missing values, (D,).
 
@@ -33,12 +39,15 @@ def impute_bins(
     categorical : (D,) bool
         Whether a column is categorical.
     max_bins
-        Maximum number of bins of numeric columns.
+        As many as columns of numbers might have had.
+    comm
+        The workers that have the training data together.
     """
     few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
     imputed = np.ones(bins.shape[1], np.uint8)
-    for column, is_few in enumerate(few.tolist()):
-        counts = np.bincount(bins[:, column], minlength=256)[1:]
+    own = [np.bincount(column, minlength=256)[1:] for column in bins.T]
+    by_column = comm.sum(np.array(own, np.int64).reshape(-1, 255))
+    for column, (is_few, counts) in enumerate(zip(few.tolist(), by_column, strict=True)):
         if is_few:
             imputed[column] = 1 + counts.argmax()
         else:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
-from hedgerow.identity import draw_uniforms
+from hedgerow.exact_sums import count_all
+from hedgerow.identity import draw_uniforms, find_uniform
 
 __all__ = ["NegativeWeight", "Purpose", "Sampling", "draw_key", "select_positions"]
 
@@ -77,7 +78,6 @@ def select_positions(
     if identities is None:
         identities = np.arange(len(offsets) - 1, dtype=np.uint64)
     uniforms = draw_uniforms(identities, key)
-    everywhere = np.concatenate(comm.gather(uniforms))
-    n_chosen = max(1, round(share * len(everywhere)))
-    chosen = uniforms <= np.partition(everywhere, n_chosen - 1)[n_chosen - 1]
+    n_chosen = max(1, round(share * count_all(len(uniforms), comm)))
+    chosen = uniforms <= find_uniform(uniforms, n_chosen - 1, comm)
     return np.repeat(chosen.astype(np.uint8), np.diff(offsets))

@@ -12,12 +12,13 @@ from abuse.metamorphic import (
     process,
     threads,
     weights,
+    workers,
 )
 
 __all__ = ["KINDS"]
 
 MODULES = (
     *(order, forms, labels, columns, weights, threads),
-    *(copies, checkpoint, init, process, graphs),
+    *(copies, checkpoint, init, process, graphs, workers),
 )
 KINDS = [kind for module in MODULES for kind in module.KINDS]

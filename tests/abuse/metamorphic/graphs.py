@@ -20,6 +20,8 @@ def graphs(draw: st.DrawFn) -> Case:
     """Trainings with parents, and perhaps with features of ancestors."""
     case = draw(trainings())
     case["data"]["graph"] = True
+    if case["data"]["form"] == "facts":  # which do not tell where a position stands
+        case["data"]["facts"] |= {"window": 0, "links": False}
     case["parameters"]["window"] = 0
     case["parameters"]["ancestors"] = draw(st.integers(0, 3))
     if case["estimator"] == "LinearCRF":

@@ -58,6 +58,9 @@ def fit(case: Case) -> bytes:
             for number, row in enumerate(x):
                 words = set(rng.choice(WORDS, rng.integers(0, 6), replace=False).tolist())
                 x[number] = row | {"words": words}
+    elif case["data"]["form"] == "facts":
+        for x in training.X:
+            x[:] = map(set, x)
     return file_of(training.fit(**changes))
 
 

@@ -52,23 +52,13 @@ extern "C" __global__ void __launch_bounds__(32)
   }
 }
 
-// The most probable label of each position, the first of equals; rows without a label are padding.
+// n_right += rows whose label is that expected, of those that have one; a whole number
 extern "C" __global__ void __launch_bounds__(256)
-    choose_labels(const double* marginals, i64 n_rows, signed char* labels) {
-  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
-    int label = 0;
-    for (int k = 1; k < K; ++k)
-      if (marginals[row * K + k] > marginals[row * K + label]) label = k;
-    labels[row] = (signed char)label;
-  }
-}
-
-// n_right += rows whose label is that expected, of those that have one
-extern "C" __global__ void __launch_bounds__(256)
-    count_right(const signed char* labels, const signed char* expected, i64 n_rows, u64* n_right) {
-  u64 mine = 0;
+    count_right(const signed char* labels, const signed char* expected, i64 n_rows,
+                double* n_right) {
+  int mine = 0;
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid())
     mine += expected[row] >= 0 && labels[row] == expected[row];
   mine = warp_sum(mine);
-  if (lane_of_warp() == 0 && mine) atomicAdd(n_right, mine);
+  if (lane_of_warp() == 0 && mine) atomicAdd(n_right, (double)mine);
 }

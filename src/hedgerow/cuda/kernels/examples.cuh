@@ -75,84 +75,116 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// partial (2 K, gridDim.x): sums of absolute gradients and of curvatures, by output
+// partial (4 K, gridDim.x): by output, the sums of absolute gradients and of curvatures, and the
+// largest of both.
 extern "C" __global__ void __launch_bounds__(256)
     sum_magnitudes(const float2* derivatives, int n_rows, double* partial) {
-  __shared__ double of_warps[2][8];
+  __shared__ double of_warps[4][8];
   const int k = blockIdx.y;
   double gradients = 0, curvatures = 0;
+  float2 largest = make_float2(0.0f, 0.0f);
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
     const float2 example = derivatives[(size_t)k * n_rows + row];
     gradients += fabsf(example.x);
     curvatures += example.y;
+    largest = make_float2(fmaxf(largest.x, fabsf(example.x)), fmaxf(largest.y, example.y));
   }
-  gradients = warp_sum(gradients);
-  curvatures = warp_sum(curvatures);
-  if (lane_of_warp() == 0) {
-    of_warps[0][threadIdx.x >> 5] = gradients;
-    of_warps[1][threadIdx.x >> 5] = curvatures;
-  }
+  const double found[4] = {warp_sum(gradients), warp_sum(curvatures), warp_max(largest.x),
+                           warp_max(largest.y)};
+  if (lane_of_warp() == 0)
+    for (int i = 0; i < 4; ++i) of_warps[i][threadIdx.x >> 5] = found[i];
   __syncthreads();
-  if (threadIdx.x > 1) return;
-  double sum = 0;
-  for (int w = 0; w < 8; ++w) sum += of_warps[threadIdx.x][w];
-  partial[(size_t)(2 * k + threadIdx.x) * gridDim.x + blockIdx.x] = sum;
+  if (threadIdx.x > 3) return;
+  double all = 0;
+  for (int w = 0; w < 8; ++w) {
+    const double more = of_warps[threadIdx.x][w];
+    all = threadIdx.x < 2 ? all + more : fmax(all, more);
+  }
+  partial[(size_t)(4 * k + threadIdx.x) * gridDim.x + blockIdx.x] = all;
 }
 
-// units (K, 2): powers of two such that all gradients together have up to 2^gradient_bits units,
-// and all curvatures up to 2^curvature_bits. Also makes the roots of the trees.
+// The power of two of which a sum has up to 2^n_bits, and each number up to 2^bits_of_each.
+__device__ __forceinline__ double choose_unit(double sum, double largest, int n_bits,
+                                              int bits_of_each) {
+  const int of_sum = (sum > 0 ? ilogb(sum) + 1 : 0) - n_bits;
+  const int of_each = largest > 0 ? ilogb(largest) + 1 - bits_of_each : of_sum;
+  return ldexp(1.0, of_sum > of_each ? of_sum : of_each);
+}
+// How many numbers may be added up such that the sum stays below about 2^31.
+__device__ __forceinline__ double count_safe(double sum, double largest, double unit) {
+  return sum / unit <= 0x1p31 ? 0x1p30 : fmax(1.0, 0x1p30 / (largest / unit + 1.0));
+}
+
+// units (K, 2): of gradients, which have up to 2^gradient_bits units together, and of curvatures.
+// n_safe (K,): how many examples may be added up in 32 bits. Also makes the roots of the trees.
 extern "C" __global__ void __launch_bounds__(32)
     choose_units(const double* partial, int n_partial, int gradient_bits, int curvature_bits,
-                 double* units, int* n_examples, Sum* totals, int* n_nodes) {
+                 double* units, int* n_safe, int* n_examples, Sum* totals, int* n_nodes) {
   const int k = blockIdx.x;
+  partial += (size_t)4 * k * n_partial;
+  double sums[2] = {0, 0}, largest[2] = {0, 0};
   for (int which = 0; which < 2; ++which) {
-    double sum = 0;
-    for (int i = lane_of_warp(); i < n_partial; i += 32)
-      sum += partial[(size_t)(2 * k + which) * n_partial + i];
-    sum = warp_sum(sum);
-    const int n_bits = which == 0 ? gradient_bits : curvature_bits;
-    if (lane_of_warp() == 0)
-      units[2 * k + which] = ldexp(1.0, (sum > 0 ? ilogb(sum) + 1 : 0) - n_bits);
+    for (int i = lane_of_warp(); i < n_partial; i += 32) {
+      sums[which] += partial[(size_t)which * n_partial + i];
+      largest[which] = fmax(largest[which], partial[(size_t)(2 + which) * n_partial + i]);
+    }
+    sums[which] = warp_sum(sums[which]);
+    largest[which] = warp_max(largest[which]);
   }
   if (lane_of_warp()) return;
+  const double of_gradients = choose_unit(sums[0], largest[0], gradient_bits, 30);
+  const double of_curvatures = choose_unit(sums[1], largest[1], curvature_bits, 31);
+  units[2 * k] = of_gradients;
+  units[2 * k + 1] = of_curvatures;
+  n_safe[k] = (int)fmin(count_safe(sums[0], largest[0], of_gradients),
+                        count_safe(sums[1], largest[1], of_curvatures));
   n_examples[k] = 0;
   n_nodes[k] = 1;
   totals[k] = {0, 0};
 }
 
-__device__ __forceinline__ Sum round_to_units(float2 example, double per_gradient,
-                                              double per_curvature) {
-  const i64 gradient = (i64)rint(example.x * per_gradient);
-  const i64 curvature = (i64)rint(example.y * per_curvature);
+// Derivatives at a position, in units of the tree.
+struct alignas(8) Example {
+  int gradient;
+  u32 curvature;
+};
+__device__ __forceinline__ Example round_to_units(float2 derivatives, double per_gradient,
+                                                  double per_curvature) {
+  const int gradient = (int)rint(derivatives.x * per_gradient);
+  const u32 curvature = (u32)rint(derivatives.y * per_curvature);
   return {gradient, curvature > 1 ? curvature : 1};
 }
 
 // rows and examples (K, n_rows): those that count, in any order
 extern "C" __global__ void __launch_bounds__(256)
     collect_examples(const float2* derivatives, int n_rows, const double* units, int* n_examples,
-                     Sum* totals, int* rows, float2* examples) {
+                     Sum* totals, int* rows, Example* examples) {
   __shared__ int of_warps[8], base;
+  __shared__ Sum totals_of_warps[8];
   const int k = blockIdx.y, lane = lane_of_warp(), warp = threadIdx.x >> 5;
   const i64 start = (i64)blockIdx.x * 2048 + warp * 256 + lane;
   const double per_gradient = 1.0 / units[2 * k], per_curvature = 1.0 / units[2 * k + 1];
-  float2 own[8];
+  float2 found[8];
+  Example own[8];
   u32 votes[8];
   int n_own = 0;
   Sum total{0, 0};
   UNROLL for (int r = 0; r < 8; ++r) {
     const i64 at = start + r * 32;
-    own[r] = at < n_rows ? derivatives[(size_t)k * n_rows + at] : make_float2(0.0f, 0.0f);
-    votes[r] = __ballot_sync(~0u, own[r].y > 0);
+    found[r] = at < n_rows ? derivatives[(size_t)k * n_rows + at] : make_float2(0.0f, 0.0f);
+  }
+  UNROLL for (int r = 0; r < 8; ++r) {
+    const bool is_example = found[r].y > 0;
+    own[r] = {0, 0};
+    if (is_example) own[r] = round_to_units(found[r], per_gradient, per_curvature);
+    votes[r] = __ballot_sync(~0u, is_example);
     n_own += __popc(votes[r]);
-    if (own[r].y > 0) total = total + round_to_units(own[r], per_gradient, per_curvature);
+    total = total + Sum{own[r].gradient, own[r].curvature};
   }
   total = {warp_sum(total.gradient), warp_sum(total.curvature)};
   if (lane == 0) {
     of_warps[warp] = n_own;
-    if (n_own) {
-      atomicAdd((u64*)&totals[k].gradient, (u64)total.gradient);
-      atomicAdd((u64*)&totals[k].curvature, (u64)total.curvature);
-    }
+    totals_of_warps[warp] = total;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -163,11 +195,14 @@ extern "C" __global__ void __launch_bounds__(256)
       sum += n;
     }
     base = atomicAdd(n_examples + k, sum);
+    for (int w = 1; w < 8; ++w) total = total + totals_of_warps[w];
+    atomicAdd((u64*)&totals[k].gradient, (u64)total.gradient);
+    atomicAdd((u64*)&totals[k].curvature, (u64)total.curvature);
   }
   __syncthreads();
   size_t at = (size_t)k * n_rows + base + of_warps[warp];
   UNROLL for (int r = 0; r < 8; ++r) {
-    if (own[r].y > 0) {
+    if (own[r].curvature > 0) {
       const size_t place = at + __popc(votes[r] & ((1u << lane) - 1));
       rows[place] = (int)(start + r * 32);
       examples[place] = own[r];

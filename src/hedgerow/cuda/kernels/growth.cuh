@@ -39,21 +39,19 @@ extern "C" __global__ void plant(const int* n_examples, const Sum* totals, const
     counted[k] = k * max_nodes;
   }
   if (threadIdx.x) return;
-  starts[0] = 0;
-  for (int k = 0; k < K; ++k) starts[k + 1] = starts[k] + n_examples[k];
+  i64 sum = starts[0] = 0;
+  for (int k = 0; k < K; ++k) starts[k + 1] = sum += n_examples[k];
 }
 
-// Makes children of a node, and lists it among those that were chosen.
-__device__ void split_node(int at, int k, OpenNode* open, Node* nodes, int& n_nodes,
-                           const double* units, const Rules& rules, int* chosen, int& n_chosen) {
+// Makes a node's children, left and left + 1.
+__device__ void split_node(int at, int left, OpenNode* open, Node* nodes, const double* units,
+                           const Rules& rules) {
   OpenNode& parent = open[at];
-  const int left = parent.children = n_nodes;
-  n_nodes += 2;
+  parent.children = left;
   const u64 place = 2 * parent.place + 1;
   open_node(open[left], nodes[left], parent.on_left, parent.depth + 1, place, units, rules);
   open_node(open[left + 1], nodes[left + 1], parent.total - parent.on_left, parent.depth + 1,
             place + 1, units, rules);
-  chosen[n_chosen++] = at;
 }
 
 // The node of the largest gain that may be split now, the oldest of equals; -1: there is none.
@@ -81,82 +79,119 @@ __device__ int best_node(const Node* nodes, const int* numbers, int n_nodes) {
   return found;
 }
 
-// A warp for each tree chooses the nodes to split next; or, at the end (is_last), marks those that
-// are splits of the tree. numbers (K, max_nodes) is scratch.
-extern "C" __global__ void __launch_bounds__(32)
-    choose_nodes(int best_first, int is_last, int max_leaves, const double* units,
-                 const double* all_rules, OpenNode* open, Node* nodes, int max_nodes, int* n_nodes,
-                 int* numbers, int* chosen, int* n_chosen, int max_chosen, int* cursors) {
-  const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
-  const int k = blockIdx.x, lane = lane_of_warp(), n_before = n_nodes[k];
-  open += (size_t)k * max_nodes;
-  nodes += (size_t)k * max_nodes;
-  numbers += (size_t)k * max_nodes;
-  chosen += (size_t)k * max_chosen;
-  cursors += (size_t)2 * k * max_chosen;
-  int n = n_before, n_own = 0, n_numbers = 1;
-  if (!best_first) {
-    if (lane == 0)
-      for (int i = 0; i < n_before; ++i) {
-        if (is_last && open[i].children >= 0) nodes[i].left = open[i].children;
-        if (!is_last && open[i].has_split && open[i].children < 0 && n_own < max_chosen)
-          split_node(i, k, open, nodes, n, units + 2 * k, rules, chosen, n_own);
+// What a warp has to choose the nodes of a tree from, and where it lists them. `numbers`
+// (max_nodes,) is scratch.
+struct Chooser {
+  OpenNode* open;
+  Node* nodes;
+  const double* units;
+  const Rules& rules;
+  int *numbers, *chosen, max_chosen;
+
+  // Nodes that have a split but no children yet are split, and listed. Returns how many were.
+  __device__ int split_all(int n_nodes) const {
+    int n_chosen = 0;
+    for (int first = 0; first < n_nodes; first += 32) {
+      const int at = first + lane_of_warp();
+      const bool is_ready = at < n_nodes && open[at].has_split && open[at].children < 0;
+      const u32 votes = __ballot_sync(~0u, is_ready);
+      const int number = n_chosen + __popc(votes & ((1u << lane_of_warp()) - 1));
+      if (is_ready && number < max_chosen) {
+        split_node(at, n_nodes + 2 * number, open, nodes, units, rules);
+        chosen[number] = at;
       }
-  } else {
-    for (int i = lane; i < n_before; i += 32) numbers[i] = i == 0 && open[0].has_split ? 0 : -1;
+      n_chosen += __popc(votes);
+    }
+    return n_chosen < max_chosen ? n_chosen : max_chosen;
+  }
+
+  // The same for nodes that will be splits of the tree, by what is known so far; or, at the end,
+  // marks those that are.
+  __device__ int split_best(int n_nodes, int max_leaves, bool is_last) const {
+    const int lane = lane_of_warp();
+    int n_chosen = 0, n_numbers = 1;
+    for (int i = lane; i < n_nodes; i += 32) numbers[i] = i == 0 && open[0].has_split ? 0 : -1;
     __syncwarp();
     for (int n_leaves = 1; n_leaves < max_leaves; ++n_leaves) {
-      const int at = best_node(nodes, numbers, n_before);
+      const int at = best_node(nodes, numbers, n_nodes);
       if (at < 0) break;
       __syncwarp();
       if (lane == 0) {
         numbers[at] = -1;
         const int left = open[at].children;
         if (left >= 0 && is_last) nodes[at].left = left;
-        if (left < 0 && !is_last && n_own < max_chosen)
-          split_node(at, k, open, nodes, n, units + 2 * k, rules, chosen, n_own);
+        if (left < 0 && !is_last && n_chosen < max_chosen) {
+          split_node(at, n_nodes + 2 * n_chosen, open, nodes, units, rules);
+          chosen[n_chosen++] = at;
+        }
         for (int child = left; left >= 0 && child < left + 2; ++child, ++n_numbers)
           if (open[child].has_split) numbers[child] = n_numbers;
       }
       __syncwarp();
     }
+    return __shfl_sync(~0u, n_chosen, 0);
   }
-  if (lane == 0 && is_last)
-    for (int i = 0; i < n_before; ++i)
-      if (nodes[i].left < 0) nodes[i].column = -1;
-  if (lane) return;
-  n_nodes[k] = n;
-  n_chosen[k] = n_own;
-  for (int i = 0; i < 2 * n_own; ++i) cursors[i] = 0;
-}
+};
 
 // starts[s + 1] = sum of sizes up to s; size_of(s) is called once for each, by one block.
 template <class SizeOf>
 __device__ void plan(int n_segments, i64* starts, SizeOf size_of) {
-  __shared__ i64 sums[256];
+  __shared__ i64 of_warps[32];
+  const int lane = lane_of_warp(), warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
   i64 before = 0;
-  const int at = threadIdx.x;
-  if (at == 0) starts[0] = 0;
-  for (int first = 0; first < n_segments; first += 256) {
-    const int s = first + at;
-    sums[at] = s < n_segments ? size_of(s) : 0;
-    __syncthreads();
-    for (int o = 1; o < 256; o <<= 1) {
-      const i64 more = at >= o ? sums[at - o] : 0;
-      __syncthreads();
-      sums[at] += more;
-      __syncthreads();
+  if (threadIdx.x == 0) starts[0] = 0;
+  for (int first = 0; first < n_segments; first += blockDim.x) {
+    const int s = first + threadIdx.x;
+    i64 sum = s < n_segments ? size_of(s) : 0;
+    for (int o = 1; o < 32; o <<= 1) {
+      const i64 more = __shfl_up_sync(~0u, sum, o);
+      if (lane >= o) sum += more;
     }
-    if (s < n_segments) starts[s + 1] = before + sums[at];
-    before += sums[255];
+    if (lane == 31) of_warps[warp] = sum;
+    __syncthreads();
+    for (int w = 0; w < n_warps; ++w) {
+      if (w < warp) sum += of_warps[w];
+      if (w == warp && s < n_segments) starts[s + 1] = before + sum;
+    }
+    for (int w = 0; w < n_warps; ++w) before += of_warps[w];
     __syncthreads();
   }
 }
 
-// Segments are (tree, number among the chosen).
-extern "C" __global__ void __launch_bounds__(256)
-    plan_partition(const OpenNode* open, int max_nodes, const int* chosen, const int* n_chosen,
-                   int max_chosen, i64* starts) {
+// Chooses the nodes to split next, and plans how their examples are parted; or, at the end
+// (is_last), marks those that are splits of the tree. One block, a warp for each tree. Segments
+// are (tree, number among the chosen). numbers (K, max_nodes) is scratch.
+extern "C" __global__ void __launch_bounds__(1024)
+    choose_nodes(int best_first, int is_last, int max_leaves, const double* units,
+                 const double* all_rules, OpenNode* open, Node* nodes, int max_nodes, int* n_nodes,
+                 int* numbers, int* chosen, int* n_chosen, int max_chosen, int* cursors,
+                 i64* starts) {
+  const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
+  const int lane = lane_of_warp();
+  for (int k = threadIdx.x >> 5; k < K; k += blockDim.x >> 5) {
+    const size_t first = (size_t)k * max_nodes;
+    const Chooser chooser{open + first, nodes + first,   units + 2 * k,
+                          rules,        numbers + first, chosen + (size_t)k * max_chosen,
+                          max_chosen};
+    const int n_before = n_nodes[k];
+    int n_own = 0;
+    if (best_first)
+      n_own = chooser.split_best(n_before, max_leaves, is_last);
+    else if (!is_last)
+      n_own = chooser.split_all(n_before);
+    for (int i = lane; is_last && i < n_before; i += 32) {
+      Node& node = chooser.nodes[i];
+      if (!best_first && chooser.open[i].children >= 0) node.left = chooser.open[i].children;
+      if (node.left < 0) node.column = -1;
+    }
+    for (int i = lane; i < 2 * n_own; i += 32) cursors[(size_t)2 * k * max_chosen + i] = 0;
+    __syncwarp();
+    if (lane) continue;
+    n_nodes[k] = n_before + 2 * n_own;
+    n_chosen[k] = n_own;
+  }
+  __syncthreads();
+  if (is_last) return;
   plan(K * max_chosen, starts, [=](int s) -> i64 {
     const int k = s / max_chosen;
     if (s % max_chosen >= n_chosen[k]) return 0;
@@ -166,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // Gives children their examples, and says which of two is to be counted: the smaller one. It gets a
 // histogram of its own, and the other one that of the parent.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(1024)
     plan_counts(OpenNode* open, int max_nodes, const int* chosen, const int* n_chosen,
                 int max_chosen, const int* cursors, const double* units, const double* all_rules,
                 int max_depth, int* counted, i64* starts) {
@@ -198,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     partition(const u8* columns, NEIGHBOURS, const OpenNode* open, const Node* nodes, int max_nodes,
               const int* chosen, int max_chosen, const i64* starts, int n_segments, int n_rows,
-              int* rows, float2* examples, int* rows_odd, float2* examples_odd, int* cursors) {
+              int* rows, Example* examples, int* rows_odd, Example* examples_odd, int* cursors) {
   const Neighbours neighbours AS_NEIGHBOURS;
   __shared__ int lefts[8], rights[8], bases[2];
   const i64 n_all = starts[n_segments];
@@ -216,23 +251,28 @@ extern "C" __global__ void __launch_bounds__(256)
     const bool is_odd = node.depth & 1;
     const size_t from = (size_t)k * n_rows + node.begin;
     const int* rows_in = (is_odd ? rows_odd : rows) + from;
-    const float2* examples_in = (is_odd ? examples_odd : examples) + from;
+    const Example* examples_in = (is_odd ? examples_odd : examples) + from;
     int* rows_out = (is_odd ? rows : rows_odd) + from;
-    float2* examples_out = (is_odd ? examples : examples_odd) + from;
+    Example* examples_out = (is_odd ? examples : examples_odd) + from;
     const u8* column = columns + (size_t)asked.column * n_rows;
     for (i64 tile = begin; tile < stop; tile += 2048) {
       int own[8], n_left = 0, n_right = 0;
+      Example moved[8];
       u32 is_left[8], is_there[8];
       const i64 first = tile - starts[s] + warp * 256 + lane;
       UNROLL for (int r = 0; r < 8; ++r) {
         const i64 e = first + r * 32;
-        own[r] = e < stop - starts[s] ? rows_in[e] : -1;
+        own[r] = -1;
+        if (e < stop - starts[s]) {
+          own[r] = rows_in[e];
+          moved[r] = examples_in[e];
+        }
       }
       UNROLL for (int r = 0; r < 8; ++r) {
         bool goes = false;
         if (own[r] >= 0) {
           const int at = neighbours.at(own[r], asked.offset);
-          goes = goes_left(asked, at < 0 ? 0 : column[at], at < 0);
+          goes = goes_left(asked.ways, asked.set, at < 0 ? 0 : column[at], at < 0);
         }
         is_there[r] = __ballot_sync(~0u, own[r] >= 0);
         is_left[r] = __ballot_sync(~0u, goes);
@@ -262,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(256)
           const int place = (is_left[r] >> lane) & 1 ? to_left + __popc(is_left[r] & below)
                                                      : to_right - __popc(is_right & below);
           rows_out[place] = own[r];
-          examples_out[place] = examples_in[first + r * 32];
+          examples_out[place] = moved[r];
         }
         to_left += __popc(is_left[r]);
         to_right -= __popc(is_right);

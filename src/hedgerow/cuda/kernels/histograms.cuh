@@ -5,26 +5,68 @@
 #pragma once
 
 #include "examples.cuh"
+#include "segments.cuh"
 
-__device__ __forceinline__ int find_segment(const i64* starts, int n, i64 at) {
-  int low = 0, high = n;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (starts[middle] <= at)
-      low = middle;
-    else
-      high = middle;
+// The nodes to count, and where their examples are: in one of two lists.
+struct Counted {
+  const int *rows, *rows_odd;
+  const Example *examples, *examples_odd;
+  int n_rows;
+  const int* n_safe;  // (K,) how many examples may be added up in 32 bits
+  const OpenNode* open;
+  int max_nodes;
+  const int* nodes;  // (n_segments,)
+  const i64* starts;
+  int n_segments;
+};
+#define COUNTED                                                                               \
+  const int *rows, const Example *examples, const int *rows_odd, const Example *examples_odd, \
+      int n_rows, const int *n_safe, const OpenNode *open, int max_nodes, const int *nodes,   \
+      const i64 *starts, int n_segments
+#define AS_COUNTED                                             \
+  {rows, rows_odd,  examples, examples_odd, n_rows,    n_safe, \
+   open, max_nodes, nodes,    starts,       n_segments}
+
+// The share of a block, part after part: examples of one node each, and not too many of them.
+struct Share {
+  const Counted& counted;
+  i64 at, end;
+  int segment;
+  // The part: examples first to last - 1 of a node of tree k.
+  const int* rows;
+  const Example* examples;
+  int first, last, k, histogram;
+
+  __device__ explicit Share(const Counted& all) : counted(all) {
+    const i64 n_all = all.starts[all.n_segments];
+    at = n_all * blockIdx.x / gridDim.x;
+    end = n_all * (blockIdx.x + 1) / gridDim.x;
+    segment = at < end ? find_segment(all.starts, all.n_segments, at) : 0;
   }
-  return low;
-}
+  __device__ bool next() {
+    if (at >= end) return false;
+    while (counted.starts[segment + 1] <= at) ++segment;
+    const i64 begin = counted.starts[segment], stop = counted.starts[segment + 1];
+    const int id = counted.nodes[segment];
+    const OpenNode& node = counted.open[id];
+    k = id / counted.max_nodes;
+    i64 next = stop < end ? stop : end;
+    if (next > at + counted.n_safe[k]) next = at + counted.n_safe[k];
+    const size_t from = (size_t)k * counted.n_rows + node.begin;
+    rows = (node.depth & 1 ? counted.rows_odd : counted.rows) + from;
+    examples = (node.depth & 1 ? counted.examples_odd : counted.examples) + from;
+    histogram = node.histogram;
+    first = (int)(at - begin);
+    last = (int)(next - begin);
+    at = next;
+    return true;
+  }
+};
 
-// Adds a number of 64 bits to two words of 32: atomic additions of 64 bits are slow in shared
-// memory. The high word is mostly left alone, for small negative numbers too.
-__device__ __forceinline__ void add_in_words(u32* low, u32* high, i64 number) {
-  const u32 word = (u32)number;
-  const u32 old = atomicAdd(low, word);
-  const u32 more = (u32)(number >> 32) + (old + word < old);
-  if (more) atomicAdd(high, more);
+__device__ __forceinline__ void add_to(Sum& sum, u32 gradient, u32 curvature) {
+  if (curvature == 0) return;
+  atomicAdd((u64*)&sum.gradient, (u64)(i64)(int)gradient);
+  atomicAdd((u64*)&sum.curvature, (u64)curvature);
 }
 
 // A tile is some columns at one offset, whose histogram fits into shared memory. Of every column
@@ -33,25 +75,24 @@ struct Tile {
   int offset, first_word, n_words, first_slot, n_slots;
 };
 
+// Where a slot is in shared memory: columns of few bins lie in different banks.
+__device__ __forceinline__ int place_of(int slot) { return slot + (slot >> 4); }
+
+#define AT_ONCE 4  // examples of a thread whose loads are under way at the same time
+
 // histograms[node's place] of (K, n_histograms, n_slots). Four columns are a word of `bins`
 // (n_rows, n_words); slots (4 n_words of all columns,): the first slot of each column at the first
-// offset, -1 for padding; n_bins likewise. With `is_wide` sums may need more than 32 bits.
+// offset, -1 for padding; n_bins likewise.
 extern "C" __global__ void __launch_bounds__(256)
     count_examples(const u32* bins, int n_words, const int* slots, const int* n_bins,
-                   const Tile* tiles, int slots_of_offset, int first_offset, NEIGHBOURS,
-                   const int* rows, const float2* examples, const int* rows_odd,
-                   const float2* examples_odd, int n_rows, const double* units,
-                   const OpenNode* open, int max_nodes, const int* nodes, const i64* starts,
-                   int n_segments, int is_wide, int n_histograms, int n_slots, Sum* histograms) {
+                   const Tile* tiles, int slots_of_offset, int first_offset, NEIGHBOURS, COUNTED,
+                   int n_histograms, int n_slots, Sum* histograms) {
   const Neighbours neighbours AS_NEIGHBOURS;
+  const Counted counted AS_COUNTED;
   DYNAMIC_SHARED(u32, words);
   const Tile tile = tiles[blockIdx.y];
-  u32 *gradients = words, *curvatures = words + tile.n_slots;
-  u32 *high_gradients = words + 2 * tile.n_slots, *high_curvatures = words + 3 * tile.n_slots;
-  const i64 n_all = starts[n_segments];
-  i64 begin = n_all * blockIdx.x / gridDim.x;
-  const i64 end = n_all * (blockIdx.x + 1) / gridDim.x;
-  if (begin >= end) return;
+  const int n_places = place_of(tile.n_slots - 1) + 1;
+  u32 *gradients = words, *curvatures = words + n_places;
   const int n_together = 256 / tile.n_words, own = threadIdx.x / tile.n_words;
   const int word = tile.first_word + threadIdx.x % tile.n_words;
   const int shift = tile.first_slot - (tile.offset - first_offset) * slots_of_offset;
@@ -61,48 +102,113 @@ extern "C" __global__ void __launch_bounds__(256)
     last_slots[j] = first_slots[j] + n_bins[4 * word + j] + 1;
     if (slots[4 * word + j] < 0) first_slots[j] = -1;
   }
-  for (int s = find_segment(starts, n_segments, begin); begin < end; ++s) {
-    const i64 stop = end < starts[s + 1] ? end : starts[s + 1];
-    if (stop <= begin) continue;
-    for (int i = threadIdx.x; i < (is_wide ? 4 : 2) * tile.n_slots; i += 256) words[i] = 0;
+  for (Share share(counted); share.next();) {
+    for (int i = threadIdx.x; i < 2 * n_places; i += 256) words[i] = 0;
     __syncthreads();
-    const OpenNode& node = open[nodes[s]];
-    const int k = nodes[s] / max_nodes;
-    const double per_gradient = 1.0 / units[2 * k], per_curvature = 1.0 / units[2 * k + 1];
-    const size_t from = (size_t)k * n_rows + node.begin;
-    const int* own_rows = (node.depth & 1 ? rows_odd : rows) + from;
-    const float2* own_examples = (node.depth & 1 ? examples_odd : examples) + from;
-    for (i64 e = begin - starts[s] + own; own < n_together && e < stop - starts[s];
-         e += n_together) {
-      const int at = neighbours.at(own_rows[e], tile.offset);
-      const Sum sum = round_to_units(own_examples[e], per_gradient, per_curvature);
-      const u32 four = at < 0 ? 0 : bins[(size_t)at * n_words + word];
-      UNROLL for (int j = 0; j < 4; ++j) {
-        if (first_slots[j] < 0) continue;
-        const int slot = at < 0 ? last_slots[j] : first_slots[j] + ((four >> (8 * j)) & 255);
-        if (is_wide) {
-          add_in_words(gradients + slot, high_gradients + slot, sum.gradient);
-          add_in_words(curvatures + slot, high_curvatures + slot, sum.curvature);
-        } else {
-          atomicAdd(gradients + slot, (u32)sum.gradient);
-          atomicAdd(curvatures + slot, (u32)sum.curvature);
+    int e = own < n_together ? share.first + own : share.last;
+    for (; e < share.last; e += AT_ONCE * n_together) {
+      int at[AT_ONCE];
+      Example found[AT_ONCE];
+      u32 four[AT_ONCE];
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        const int i = e + r * n_together;
+        at[r] = i < share.last ? share.rows[i] : -1;
+        found[r] = {0, 0};
+        if (i < share.last) found[r] = share.examples[i];
+      }
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        if (at[r] >= 0) at[r] = neighbours.at(at[r], tile.offset);
+        four[r] = at[r] < 0 ? 0 : bins[(size_t)at[r] * n_words + word];
+      }
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        if (found[r].curvature == 0) continue;
+        UNROLL for (int j = 0; j < 4; ++j) {
+          if (first_slots[j] < 0) continue;
+          const int place =
+              place_of(at[r] < 0 ? last_slots[j] : first_slots[j] + ((four[r] >> (8 * j)) & 255));
+          atomicAdd(gradients + place, (u32)found[r].gradient);
+          atomicAdd(curvatures + place, found[r].curvature);
         }
       }
     }
     __syncthreads();
-    Sum* out = histograms + ((size_t)k * n_histograms + node.histogram) * n_slots + tile.first_slot;
-    for (int i = threadIdx.x; i < tile.n_slots; i += 256) {
-      i64 gradient = (int)gradients[i];
-      u64 curvature = curvatures[i];
-      if (is_wide) {
-        gradient = (i64)((u64)high_gradients[i] << 32 | gradients[i]);
-        curvature |= (u64)high_curvatures[i] << 32;
+    Sum* out = histograms + ((size_t)share.k * n_histograms + share.histogram) * n_slots;
+    for (int i = threadIdx.x; i < tile.n_slots; i += 256)
+      add_to(out[tile.first_slot + i], gradients[place_of(i)], curvatures[place_of(i)]);
+    __syncthreads();
+  }
+}
+
+// The same for columns of one or two bins that never miss a value: lanes have a word of columns
+// each, and add up in registers what is in the second bins. Blocks of the same y have 32 words at
+// one offset.
+extern "C" __global__ void __launch_bounds__(256)
+    count_pairs_of_bins(const u32* bins, int n_words, const int* slots, const int* n_bins,
+                        int slots_of_offset, int first_offset, NEIGHBOURS, COUNTED,
+                        int n_histograms, int n_slots, Sum* histograms) {
+  const Neighbours neighbours AS_NEIGHBOURS;
+  const Counted counted AS_COUNTED;
+  __shared__ u32 gradients[4][32], curvatures[4][32];
+  __shared__ u32 totals[2][2];  // of all examples, and of those that look outside of the sequence
+  const int n_parts = (n_words + 31) / 32, o = blockIdx.y / n_parts, offset = first_offset + o;
+  const int lane = lane_of_warp(), warp = threadIdx.x >> 5;
+  const int first_word = 32 * (blockIdx.y % n_parts), word = first_word + lane;
+  const bool has_word = word < n_words;
+  for (Share share(counted); share.next();) {
+    if (warp < 4) gradients[warp][lane] = curvatures[warp][lane] = 0;
+    if (threadIdx.x < 4) totals[threadIdx.x / 2][threadIdx.x % 2] = 0;
+    __syncthreads();
+    u32 own_gradients[4] = {0, 0, 0, 0}, own_curvatures[4] = {0, 0, 0, 0};
+    u32 of_all[2] = {0, 0}, of_outside[2] = {0, 0};
+    for (int e = share.first + warp; e < share.last; e += 8 * AT_ONCE) {
+      int at[AT_ONCE];
+      Example found[AT_ONCE];
+      u32 four[AT_ONCE];
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        const int i = e + 8 * r;
+        at[r] = i < share.last ? share.rows[i] : -1;
+        found[r] = {0, 0};
+        if (i < share.last) found[r] = share.examples[i];
       }
-      if (curvature == 0) continue;
-      atomicAdd((u64*)&out[i].gradient, (u64)gradient);
-      atomicAdd((u64*)&out[i].curvature, curvature);
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        if (at[r] >= 0) at[r] = neighbours.at(at[r], offset);
+        four[r] = at[r] < 0 || !has_word ? 0 : bins[(size_t)at[r] * n_words + word];
+      }
+      UNROLL for (int r = 0; r < AT_ONCE; ++r) {
+        const u32 gradient = (u32)found[r].gradient, curvature = found[r].curvature;
+        of_all[0] += gradient;
+        of_all[1] += curvature;
+        if (at[r] < 0) {
+          of_outside[0] += gradient;
+          of_outside[1] += curvature;
+        }
+        UNROLL for (int j = 0; j < 4; ++j) {
+          const bool is_second = (four[r] >> (8 * j + 1)) & 1;
+          own_gradients[j] += is_second ? gradient : 0;
+          own_curvatures[j] += is_second ? curvature : 0;
+        }
+      }
+    }
+    UNROLL for (int j = 0; j < 4; ++j) {
+      atomicAdd(&gradients[j][lane], own_gradients[j]);
+      atomicAdd(&curvatures[j][lane], own_curvatures[j]);
+    }
+    if (lane < 2) {
+      atomicAdd(&totals[0][lane], lane ? of_all[1] : of_all[0]);
+      atomicAdd(&totals[1][lane], lane ? of_outside[1] : of_outside[0]);
     }
     __syncthreads();
-    begin = stop;
+    Sum* out = histograms + ((size_t)share.k * n_histograms + share.histogram) * n_slots +
+               (size_t)o * slots_of_offset;
+    const int column = 4 * first_word + threadIdx.x, j = threadIdx.x & 3, place = threadIdx.x >> 2;
+    if (threadIdx.x < 128 && column < 4 * n_words && slots[column] >= 0) {
+      const u32 gradient = gradients[j][place], curvature = curvatures[j][place];
+      Sum* sums = out + slots[column];
+      add_to(sums[1], totals[0][0] - totals[1][0] - gradient,
+             totals[0][1] - totals[1][1] - curvature);
+      if (n_bins[column] > 1) add_to(sums[2], gradient, curvature);
+      add_to(sums[n_bins[column] + 1], totals[1][0], totals[1][1]);
+    }
+    __syncthreads();
   }
 }

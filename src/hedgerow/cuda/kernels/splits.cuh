@@ -60,24 +60,18 @@ struct FeatureSums {
   __device__ Sum at(int place) const { return bins[sorted ? sorted[place] : place + 1]; }
 };
 
-// All cuts of a feature: lanes have neighbouring places, 32 of them at a time.
-__device__ void search_feature(const FeatureSums& feature, u64 number, Sum total, double node_score,
-                               const double* units, const Rules& rules, Cut& best) {
-  const Sum missing = feature.missing(), outside = feature.outside();
-  const int lane = lane_of_warp();
-  Sum before{0, 0};
-  for (int first = 0; first < feature.n_places(); first += 32) {
-    const int place = first + lane;
-    Sum bin{0, 0};
-    if (place < feature.n_places()) bin = feature.at(place);
-    Sum left = bin;
-    for (int o = 1; o < 32; o <<= 1) {
-      const i64 gradient = __shfl_up_sync(~0u, left.gradient, o);
-      const i64 curvature = __shfl_up_sync(~0u, left.curvature, o);
-      if (lane >= o) left = left + Sum{gradient, curvature};
-    }
-    left = before + left;
-    for (int ways = 0; ways < 4 && !bin.is_empty(); ++ways) {
+// What cuts of a node are compared by.
+struct Search {
+  Sum total;
+  double node_score;
+  const double* units;
+  const Rules& rules;
+
+  // The cuts at a place of a feature: who goes left besides `left`, its bins up to there.
+  __device__ __forceinline__ void look_at(const FeatureSums& feature, u64 number, int place,
+                                          Sum left, Cut& best) const {
+    const Sum missing = feature.missing(), outside = feature.outside();
+    for (int ways = 0; ways < 4; ++ways) {
       if (((ways & 1) && missing.is_empty()) || ((ways & 2) && outside.is_empty())) continue;
       Sum on_left = left;
       if (ways & 1) on_left = on_left + missing;
@@ -91,6 +85,37 @@ __device__ void search_feature(const FeatureSums& feature, u64 number, Sum total
           score_of(on_left, units, rules) + score_of(on_right, units, rules) - node_score;
       best.look_at({gain, (number << PLACE_BITS | (u64)place << 2 | ways), on_left});
     }
+  }
+};
+
+// All cuts of a feature of few bins, by a single lane.
+__device__ void search_alone(const FeatureSums& feature, u64 number, const Search& search,
+                             Cut& best) {
+  Sum left{0, 0};
+  for (int place = 0; place < feature.n_bins; ++place) {
+    const Sum bin = feature.at(place);
+    left = left + bin;
+    if (!bin.is_empty()) search.look_at(feature, number, place, left, best);
+  }
+}
+
+// All cuts of a feature: lanes have neighbouring places, 32 of them at a time.
+__device__ void search_feature(const FeatureSums& feature, u64 number, const Search& search,
+                               Cut& best) {
+  const int lane = lane_of_warp();
+  Sum before{0, 0};
+  for (int first = 0; first < feature.n_places(); first += 32) {
+    const int place = first + lane;
+    Sum bin{0, 0};
+    if (place < feature.n_places()) bin = feature.at(place);
+    Sum left = bin;
+    for (int o = 1; o < 32; o <<= 1) {
+      const i64 gradient = __shfl_up_sync(~0u, left.gradient, o);
+      const i64 curvature = __shfl_up_sync(~0u, left.curvature, o);
+      if (lane >= o) left = left + Sum{gradient, curvature};
+    }
+    left = before + left;
+    if (!bin.is_empty()) search.look_at(feature, number, place, left, best);
     before = {__shfl_sync(~0u, left.gradient, 31), __shfl_sync(~0u, left.curvature, 31)};
   }
 }
@@ -185,19 +210,24 @@ struct NodeFeatures {
 // one child was counted; that of the other is its parent's, in whose place it stands, less the
 // first. Features are (column, offset); `features` (K, n_columns n_offsets) has 0 for those that
 // a tree may not use, null: it may use all. Of these a node may use n_of_node, chosen by a key; 0:
-// all.
+// all. The features of a node are shared among n_parts blocks, whose best cuts are in
+// cuts (K, number of nodes, n_parts); n_found (K, number of nodes) is 0 before and afterwards. With
+// `few_bins` a lane searches a feature by itself.
 extern "C" __global__ void __launch_bounds__(256)
     find_splits(int is_root, const int* chosen, const int* n_chosen, int max_chosen,
                 const int* slots, const int* n_bins, const u8* is_categorical, const u8* may_miss,
                 const u8* features, const u64* key, int n_of_node, int n_columns, int n_offsets,
                 int first_offset, int slots_of_offset, int n_histograms, int n_slots,
                 Sum* histograms, const double* all_units, const double* all_rules, int max_depth,
-                OpenNode* open, Node* nodes, int max_nodes) {
+                int few_bins, int n_parts, Cut* cuts, int* n_found, OpenNode* open, Node* nodes,
+                int max_nodes) {
   __shared__ Cut of_warps[8];
+  __shared__ int is_last;
   __shared__ double keys[8][256];
   __shared__ u8 sorted[8][256];
   const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
-  const int k = blockIdx.y, lane = lane_of_warp(), warp = threadIdx.x >> 5;
+  const int k = blockIdx.y / n_parts, part = blockIdx.y % n_parts;
+  const int lane = lane_of_warp(), warp = threadIdx.x >> 5;
   const double* units = all_units + 2 * k;
   open += (size_t)k * max_nodes;
   nodes += (size_t)k * max_nodes;
@@ -214,35 +244,63 @@ extern "C" __global__ void __launch_bounds__(256)
   const Sum total = node.total;
   Sum* own = histograms + (size_t)node.histogram * n_slots;
   const OpenNode& sibling = open[is_root ? 0 : ((at - 1) ^ 1) + 1];
-  if (!is_root && node.histogram < sibling.histogram) {
-    const Sum* counted = histograms + (size_t)sibling.histogram * n_slots;
-    for (int i = threadIdx.x; i < n_slots; i += 256) own[i] = own[i] - counted[i];
-    __syncthreads();
-  }
+  const Sum* counted = 0;
+  if (!is_root && node.histogram < sibling.histogram)
+    counted = histograms + (size_t)sibling.histogram * n_slots;
   NodeFeatures of_node;
   if (n_of_node) {
     of_node.key = derive_key(derive_key(derive_key(key[0], k), NODE_COLUMNS), node.place);
     of_node.choose(features, n_columns * n_offsets, n_of_node);
   }
-  const double node_score = score_of(total, units, rules);
+  const Search search{total, score_of(total, units, rules), units, rules};
   const double least = rules.min_split_gain > 1e-6 ? rules.min_split_gain : 1e-6;
   Cut best{least, 0, {0, 0}};  // the first that gains more comes first
-  for (int f = warp; f < n_columns * n_offsets; f += 8) {
+  const int n_features = n_columns * n_offsets;
+  const int first = (int)((i64)n_features * part / n_parts);
+  const int stop = (int)((i64)n_features * (part + 1) / n_parts);
+  const int step = few_bins ? 256 : 8;
+  for (int f = first + (few_bins ? (int)threadIdx.x : warp); f < stop; f += step) {
     const int column = f / n_offsets, o = f % n_offsets;
+    Sum* sums = own + o * slots_of_offset + slots[column];
+    if (counted) {
+      const Sum* less = counted + (sums - own);
+      for (int i = few_bins ? 0 : lane; i < n_bins[column] + 2; i += few_bins ? 1 : 32)
+        sums[i] = sums[i] - less[i];
+      if (!few_bins) __syncwarp();
+    }
     if ((features && !features[f]) || (n_of_node && !of_node.has(f))) continue;
-    FeatureSums feature{own + o * slots_of_offset + slots[column], n_bins[column], 0, 0};
+    FeatureSums feature{sums, n_bins[column], 0, 0};
+    if (few_bins) {
+      search_alone(feature, f, search, best);
+      continue;
+    }
     if (is_categorical[column]) {
       feature.n_sorted =
           sort_categories(feature.bins, feature.n_bins, units, rules, keys[warp], sorted[warp]);
       feature.sorted = sorted[warp];
     }
-    search_feature(feature, f, total, node_score, units, rules, best);
+    search_feature(feature, f, search, best);
   }
   for (int mask = 16; mask; mask >>= 1) best.look_at(exchange(best, mask));
   if (lane == 0) of_warps[warp] = best;
   __syncthreads();
   if (warp > 0) return;
   for (int w = 1; w < 8; ++w) best.look_at(of_warps[w]);
+  if (n_parts > 1) {
+    const size_t number = (size_t)k * gridDim.x + blockIdx.x;
+    cuts += number * n_parts;
+    if (lane == 0) {
+      cuts[part] = best;
+      __threadfence();
+      is_last = atomicAdd(n_found + number, 1) == n_parts - 1;
+      if (is_last) n_found[number] = 0;
+      __threadfence();
+    }
+    __syncwarp();
+    if (!is_last) return;
+    for (int other = lane; other < n_parts; other += 32) best.look_at(cuts[other]);
+    for (int mask = 16; mask; mask >>= 1) best.look_at(exchange(best, mask));
+  }
   if (!(best.gain > least)) return;
   const int f = (int)(best.order >> PLACE_BITS), column = f / n_offsets, o = f % n_offsets;
   FeatureSums feature{own + o * slots_of_offset + slots[column], n_bins[column], 0, 0};

@@ -44,10 +44,10 @@ struct OpenNode {
   u64 place;  // in a full tree: 0 is the root, and p has the children 2 p + 1 and 2 p + 2
 };
 
-__device__ __forceinline__ bool goes_left(const Node& node, int bin, bool is_outside) {
-  if (is_outside) return node.ways & OUTSIDE_LEFT;
-  if (node.ways & BY_SET) return (node.set[bin >> 5] >> (bin & 31)) & 1;
-  return bin == 0 ? (node.ways & MISSING_LEFT) != 0 : bin <= (int)(node.ways & 255);
+__device__ __forceinline__ bool goes_left(u32 ways, const u32* set, int bin, bool is_outside) {
+  if (is_outside) return ways & OUTSIDE_LEFT;
+  if (ways & BY_SET) return (set[bin >> 5] >> (bin & 31)) & 1;
+  return bin == 0 ? (ways & MISSING_LEFT) != 0 : bin <= (int)(ways & 255);
 }
 
 // Where rows are in their sequences, for columns that are looked at at other positions.

@@ -86,31 +86,20 @@ extern "C" __global__ void __launch_bounds__(256)
   sums[j] = sum;
 }
 
-// Losses of pieces, by the weight of their sequence and without those that are lost, as the same
-// sums over 256 threads each time; totals[0], and totals[1] = number of sequences that are lost.
+// The losses of sequences that are not lost, as the same sums over 256 threads each time;
+// totals[0], and totals[1] = number of sequences that are.
 extern "C" __global__ void __launch_bounds__(256)
-    sum_losses(const double* losses, const int* sequence, const double* weights, const int* lost,
-               int n, int n_sequences, double* totals) {
-  __shared__ double of_warps[8];
-  __shared__ int n_lost;
-  if (threadIdx.x == 0) n_lost = 0;
+    sum_losses(const double* losses, const int* lost, int n, double* totals) {
+  __shared__ double of_warps[2][8];
+  double sums[2] = {0, 0};
+  for (int s = threadIdx.x; s < n; s += 256) sums[lost[s] != 0] += lost[s] ? 1.0 : losses[s];
+  for (int i = 0; i < 2; ++i) {
+    const double sum = warp_sum(sums[i]);
+    if (lane_of_warp() == 0) of_warps[i][threadIdx.x >> 5] = sum;
+  }
   __syncthreads();
+  if (threadIdx.x > 1) return;
   double sum = 0;
-  for (int c = threadIdx.x; c < n; c += 256) {
-    const int s = sequence[c];
-    if (!lost[s]) sum += weights ? weights[s] * losses[c] : losses[c];
-  }
-  int mine = 0;
-  for (int s = threadIdx.x; s < n_sequences; s += 256) mine += lost[s] != 0;
-  mine = warp_sum(mine);
-  sum = warp_sum(sum);
-  if (lane_of_warp() == 0) {
-    of_warps[threadIdx.x >> 5] = sum;
-    atomicAdd(&n_lost, mine);
-  }
-  __syncthreads();
-  if (threadIdx.x) return;
-  for (int w = 1; w < 8; ++w) sum += of_warps[w];
-  totals[0] = sum;
-  totals[1] = n_lost;
+  for (int w = 0; w < 8; ++w) sum += of_warps[threadIdx.x][w];
+  totals[threadIdx.x] = sum;
 }

@@ -13,6 +13,9 @@ typedef double Accumulator;
 typedef float Accumulator;  // registers are scarce
 #endif
 
+// Of a block that works on the pieces of a sequence: shared memory has a matrix for each.
+#define SCAN_THREADS (N_LABELS <= 6 ? 128 : 64)
+
 __device__ __forceinline__ void load_row(const double* table, int row, double* out) {
   UNROLL for (int k = 0; k < K; ++k) out[k] = table[(size_t)row * K + k];
 }
@@ -132,13 +135,15 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], with v_t[k] = exp(scores[t, k]) beta_t[k] divided
 // by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Of each warp, sums
-// over its pieces: partial (2 K K, number of warps), first n_{t-1}^-1 alpha_{t-1}[j] v_t[k], to be
-// multiplied by the factors of the arcs, then the curvatures of the arcs.
+// over its pieces: partial (3 + 2 K K, number of warps), first the losses, how many pieces are of
+// lost sequences, how many labels are the most probable ones, then n_{t-1}^-1 alpha_{t-1}[j]
+// v_t[k], to be multiplied by the factors of the arcs, and the curvatures of the arcs.
 extern "C" __global__ void __launch_bounds__(128)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
-             const float* message_before, const float* message_after, const int* lost,
-             const float2* messages, double* marginals, float* gammas, double* partial) {
+             const float* message_before, const float* message_after, const double* losses,
+             const int* lost, const float2* messages, const signed char* labels, double* marginals,
+             float* gammas, double* partial) {
   const Pieces pieces AS_PIECES;
   __shared__ double E[K * K];
   for (int i = threadIdx.x; i < K * K; i += blockDim.x) E[i] = factors[i];
@@ -147,11 +152,15 @@ extern "C" __global__ void __launch_bounds__(128)
   double pairs[K * K];
   Accumulator curvatures[K * K];
   UNROLL for (int i = 0; i < K * K; ++i) pairs[i] = curvatures[i] = 0;
-  if (c < n && !lost[sequence[c]]) {
+  const bool is_lost = c < n && lost[sequence[c]];
+  double loss = 0;
+  int n_right = 0;
+  if (c < n && !is_lost) {
     const bool has_before = pieces.continues(c);
     const float from_first = message_before ? message_before[c] : 0.0f;
     const double weight = weights ? weights[sequence[c]] : 1.0;
     float from_next = message_after ? message_after[c] : 0.0f, from_after_next = 0.0f;
+    loss = weight * losses[c];
     double beta[K], after[K];
     UNROLL for (int k = 0; k < K; ++k) {
       beta[k] = leaving ? leaving[(size_t)c * K + k] : 1.0;
@@ -195,16 +204,33 @@ extern "C" __global__ void __launch_bounds__(128)
       double u[K], f[K];
       load_row(scores, row, u);
       exponentiate(u, f);
+      int probable = 0;
+      double highest = -1.0;
       UNROLL for (int k = 0; k < K; ++k) {
-        marginals[(size_t)row * K + k] = alpha[k] * beta[k] * per_norm;
+        const double p = alpha[k] * beta[k] * per_norm;
+        marginals[(size_t)row * K + k] = p;
+        if (p > highest) {
+          highest = p;
+          probable = k;
+        }
         after[k] = f[k] * beta[k];
       }
+      n_right += labels && labels[row] == probable;
       normalize(after);
       from_after_next = from_next;
     }
   }
   const int n_warps = gridDim.x * (blockDim.x >> 5);
   const i64 warp = c >> 5;
+  loss = warp_sum(loss);
+  const int n_lost = warp_sum((int)is_lost);
+  n_right = warp_sum(n_right);
+  if (lane_of_warp() == 0) {
+    partial[warp] = loss;
+    partial[n_warps + warp] = n_lost;
+    partial[2 * n_warps + warp] = n_right;
+  }
+  partial += (size_t)3 * n_warps;
   UNROLL for (int i = 0; i < K * K; ++i) {
     const double of_pairs = warp_sum(pairs[i]), of_curvatures = warp_sum((double)curvatures[i]);
     if (lane_of_warp()) continue;
@@ -237,13 +263,37 @@ extern "C" __global__ void __launch_bounds__(128)
   UNROLL for (int i = 0; i < K * K; ++i) products[(size_t)c * K * K + i] = product[i];
 }
 
+// The rows that enter each of the matrices begin to end - 1 from the left, if `left` enters the
+// first, and from the right, if `right` enters the last.
+__device__ __forceinline__ void spread_rows(const double* products, int begin, int end,
+                                            const double* left, const double* right,
+                                            double* entering, double* leaving) {
+  double row[K], moved[K];
+  UNROLL for (int k = 0; k < K; ++k) row[k] = left[k];
+  for (int c = begin; c < end; ++c) {
+    UNROLL for (int k = 0; k < K; ++k) entering[(size_t)c * K + k] = row[k];
+    row_times(row, products + (size_t)c * K * K, moved);
+    normalize(moved);
+    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  }
+  UNROLL for (int k = 0; k < K; ++k) row[k] = right[k];
+  for (int c = end - 1; c >= begin; --c) {
+    UNROLL for (int k = 0; k < K; ++k) leaving[(size_t)c * K + k] = row[k];
+    times_column(products + (size_t)c * K * K, row, moved);
+    normalize(moved);
+    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  }
+}
+
 // Rows that enter and leave each piece, (n, K), for the pieces starts[s] to starts[s + 1] of each
 // sequence: a block for each, whose threads have neighbouring pieces.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_products(const double* products, const int* starts, double* entering, double* leaving) {
-  __shared__ double of_threads[64 * K * K], from_left[64 * K], from_right[64 * K];
+  __shared__ double of_threads[SCAN_THREADS * K * K], from_left[SCAN_THREADS * K],
+      from_right[SCAN_THREADS * K];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / 64), end = start + (int)((i64)n * (at + 1) / 64);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS),
+            end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   double product[K * K], next[K * K], row[K], moved[K];
   set_identity(product);
   for (int c = begin; c < end; ++c) {
@@ -254,34 +304,45 @@ extern "C" __global__ void __launch_bounds__(64)
   __syncthreads();
   UNROLL for (int k = 0; k < K; ++k) row[k] = 1.0;
   if (at == 0)
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < SCAN_THREADS; ++i) {
       UNROLL for (int k = 0; k < K; ++k) from_left[i * K + k] = row[k];
       row_times(row, of_threads + i * K * K, moved);
       normalize(moved);
       UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
     }
   if (at == 32)
-    for (int i = 63; i >= 0; --i) {
+    for (int i = SCAN_THREADS - 1; i >= 0; --i) {
       UNROLL for (int k = 0; k < K; ++k) from_right[i * K + k] = row[k];
       times_column(of_threads + i * K * K, row, moved);
       normalize(moved);
       UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
     }
   __syncthreads();
-  UNROLL for (int k = 0; k < K; ++k) row[k] = from_left[at * K + k];
-  for (int c = begin; c < end; ++c) {
-    UNROLL for (int k = 0; k < K; ++k) entering[(size_t)c * K + k] = row[k];
-    row_times(row, products + (size_t)c * K * K, moved);
-    normalize(moved);
-    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
+  spread_rows(products, begin, end, from_left + at * K, from_right + at * K, entering, leaving);
+}
+
+// What a run of pieces does to a row: the products of theirs. runs (n + 1,) are where they begin.
+extern "C" __global__ void __launch_bounds__(64)
+    join_pieces(const double* products, const int* runs, int n, double* joined) {
+  const int run = (int)thread_of_grid();
+  if (run >= n) return;
+  double product[K * K], next[K * K];
+  set_identity(product);
+  for (int c = runs[run]; c < runs[run + 1]; ++c) {
+    multiply(product, products + (size_t)c * K * K, next);
+    UNROLL for (int i = 0; i < K * K; ++i) product[i] = next[i];
   }
-  UNROLL for (int k = 0; k < K; ++k) row[k] = from_right[at * K + k];
-  for (int c = end - 1; c >= begin; --c) {
-    UNROLL for (int k = 0; k < K; ++k) leaving[(size_t)c * K + k] = row[k];
-    times_column(products + (size_t)c * K * K, row, moved);
-    normalize(moved);
-    UNROLL for (int k = 0; k < K; ++k) row[k] = moved[k];
-  }
+  UNROLL for (int i = 0; i < K * K; ++i) joined[(size_t)run * K * K + i] = product[i];
+}
+
+// The rows that enter each piece from the left and from the right, from those that enter its run.
+extern "C" __global__ void __launch_bounds__(64)
+    enter_pieces(const double* products, const int* runs, int n, const double* run_entering,
+                 const double* run_leaving, double* entering, double* leaving) {
+  const int run = (int)thread_of_grid();
+  if (run >= n) return;
+  spread_rows(products, runs[run], runs[run + 1], run_entering + (size_t)run * K,
+              run_leaving + (size_t)run * K, entering, leaving);
 }
 
 // Messages of mixing rates from the right: that at the begin of a piece is x * (that at its end) +
@@ -317,13 +378,14 @@ __device__ __forceinline__ float2 compose(float2 first, float2 then) {
 }
 
 // The messages that reach each piece from either side, (n,).
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_messages(const float2* ahead, const float2* back, const int* starts, float* from_left,
                   float* from_right) {
-  __shared__ float2 of_left[64], of_right[64];
-  __shared__ float left[64], right[64];
+  __shared__ float2 of_left[SCAN_THREADS], of_right[SCAN_THREADS];
+  __shared__ float left[SCAN_THREADS], right[SCAN_THREADS];
   const int start = starts[blockIdx.x], n = starts[blockIdx.x + 1] - start, at = threadIdx.x;
-  const int begin = start + (int)((i64)n * at / 64), end = start + (int)((i64)n * (at + 1) / 64);
+  const int begin = start + (int)((i64)n * at / SCAN_THREADS),
+            end = start + (int)((i64)n * (at + 1) / SCAN_THREADS);
   float2 going = make_float2(1.0f, 0.0f), coming = make_float2(1.0f, 0.0f);
   for (int c = begin; c < end; ++c) going = compose(going, ahead[c]);
   for (int c = end - 1; c >= begin; --c) coming = compose(coming, back[c]);
@@ -332,12 +394,12 @@ extern "C" __global__ void __launch_bounds__(64)
   __syncthreads();
   float x = 0.0f;
   if (at == 0)
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < SCAN_THREADS; ++i) {
       left[i] = x;
       x = of_left[i].x * x + of_left[i].y;
     }
   if (at == 32)
-    for (int i = 63; i >= 0; --i) {
+    for (int i = SCAN_THREADS - 1; i >= 0; --i) {
       right[i] = x;
       x = of_right[i].x * x + of_right[i].y;
     }

@@ -38,6 +38,7 @@ struct Group {
     sync();
     return (T)total;
   }
+  __device__ int first_of(double x, bool takes_part) const;
   __device__ double max(double x) const {
     x = warp_max(x);
     if (WARPS == 1) return x;
@@ -48,6 +49,20 @@ struct Group {
     return x;
   }
 };
+
+// The lane with the largest value, the first of equals.
+__device__ __forceinline__ int Group::first_of(double x, bool takes_part) const {
+  const double largest = max(takes_part ? x : -INFINITE);
+  const u32 votes = __ballot_sync(~0u, takes_part && x == largest);
+  if (WARPS == 1) return __ffs(votes) - 1;
+  doubles[LANES + lane / 32] = votes ? 32 * (lane / 32) + __ffs(votes) - 1 : LANES;
+  sync();
+  int first = LANES;
+  for (int w = WARPS - 1; w >= 0; --w)
+    if (doubles[LANES + w] < LANES) first = (int)doubles[LANES + w];
+  sync();
+  return first;
+}
 
 #define MAKE_GROUP                                                                    \
   __shared__ double shared_doubles[GROUPS][LANES + WARPS];                            \
@@ -143,12 +158,13 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
 #undef COLUMN
 #undef LINE
 
-// partial (2 K K, number of groups)
+// partial (3 + 2 K K, number of groups)
 extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,
-             const float* message_before, const float* message_after, const int* lost,
-             const float2* messages, double* marginals, float* gammas, double* partial) {
+             const float* message_before, const float* message_after, const double* losses,
+             const int* lost, const float2* messages, const signed char* labels, double* marginals,
+             float* gammas, double* partial) {
   MAKE_GROUP
   // Of label pairs (i, lane).
   double pairs[K];
@@ -168,9 +184,14 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
 #define COLUMN(i) (float)factors[(i) * K + own]
 #define LINE(i) factors[own * K + (i)]
 #endif
+  double loss = 0, n_lost = 0, n_right = 0;
   for (i64 c = group.number(); c < n; c += group.n_groups) {
-    if (lost[sequence[c]]) continue;
+    if (lost[sequence[c]]) {
+      ++n_lost;
+      continue;
+    }
     const double weight = weights ? weights[sequence[c]] : 1.0;
+    loss += weight * losses[c];
     double beta = has_label ? 1.0 : 0.0, after = 0;
     float from_next = 0, from_after_next = 0;
     for (int t = length[c] - 1; t >= 0; --t) {
@@ -205,7 +226,9 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
       }
       if (lane == 0) gammas[row] = 2.0f * (1.0f + (from_previous + from_next));
       const double u = has_label ? scores[(size_t)row * K + lane] : -INFINITE;
-      if (has_label) marginals[(size_t)row * K + lane] = alpha * beta * per_norm;
+      const double p = alpha * beta * per_norm;
+      if (has_label) marginals[(size_t)row * K + lane] = p;
+      if (labels) n_right += group.first_of(p, has_label) == labels[row];
       const double largest = group.max(u);
       after = has_label ? exp(u - largest) * beta : 0.0;
       after /= group.sum(after);
@@ -213,9 +236,15 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
       group.sync();
     }
   }
+  const i64 at = group.number();
+  if (lane == 0) {
+    partial[at] = loss;
+    partial[group.n_groups + at] = n_lost;
+    partial[2 * group.n_groups + at] = n_right;
+  }
   if (!has_label) return;
+  partial += (size_t)3 * group.n_groups;
   UNROLL_LABELS for (int i = 0; i < K; ++i) {
-    const i64 at = group.number();
     partial[(size_t)(i * K + lane) * group.n_groups + at] = pairs[i];
     partial[(size_t)(K * K + i * K + lane) * group.n_groups + at] = curvatures[i];
   }

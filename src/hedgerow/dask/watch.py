@@ -1,0 +1,124 @@
+"""Watch: waits for the tasks of a training, and notices when one of them can never end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from distributed import Client, wait
+from distributed.scheduler import KilledWorker
+
+from hedgerow.comm import LostContactError, WorkerError
+
+__all__ = ["Watch", "answer_time"]
+
+# Seconds between two looks at whether all workers are still there.
+PERIOD = 0.5
+# Seconds for others to say why, once a worker has lost contact with them; if the timeout is short,
+# a share of it.
+GRACE, SHARE = 5.0, 0.25
+
+
+def answer_time(timeout: float) -> int:
+    """Whole seconds that a worker waits for another, so that the client knows in time."""
+    return max(1, round(timeout - _grace(timeout)))
+
+
+class Watch:
+    """Waits for tasks, one per worker.
+
+    Parameters
+    ----------
+    client
+        Whose workers they are.
+    timeout
+        Seconds after which a worker that gives no sign of life has failed.
+    """
+
+    def __init__(self, client: Client, timeout: float) -> None:
+        self._client = client
+        self._timeout = timeout
+        # The last heartbeat of each worker, by the clock of the scheduler, and when it became known
+        # here, by the clock of this process.
+        self._heartbeats: dict[str, tuple[float, float]] = {}
+
+    def wait_for(self, tasks: Mapping[str, Any], connected: Collection[str] | None = None) -> None:
+        """Wait until all tasks are done, or there is a reason why not all of them will be.
+
+        Parameters
+        ----------
+        tasks
+            Futures, by the addresses of workers.
+        connected
+            Addresses of the workers that are connected to each other, which others add to; all
+            must be among them before the timeout. None: they do not connect.
+
+        Raises
+        ------
+        WorkerError
+            A worker was lost, or did not answer in time.
+        Exception
+            What a worker raised, unless it is a consequence of what another one did.
+        """
+        waiting, begin = dict(tasks), time.monotonic()
+        consequence: Exception | None = None
+        deadline = float("inf")
+        while waiting:
+            with suppress(TimeoutError):
+                wait(list(waiting.values()), timeout=PERIOD, return_when="FIRST_COMPLETED")
+            for address in [each for each, future in waiting.items() if future.done()]:
+                error = _error_of(waiting.pop(address), address)
+                if error is not None:
+                    consequence = error
+                    deadline = min(deadline, time.monotonic() + _grace(self._timeout))
+            self._check_heartbeats(waiting)
+            now = time.monotonic()
+            if waiting and now > deadline:
+                raise _failure("did not answer in time", waiting)
+            missing = () if connected is None else set(waiting) - set(connected)
+            if missing and now > begin + self._timeout:
+                raise _failure(f"was not connected after {self._timeout:g} seconds", missing)
+        if consequence is not None:
+            raise _failure("lost contact with the others", []) from consequence
+
+    def _check_heartbeats(self, addresses: Collection[str]) -> None:
+        """Raise WorkerError if a worker is gone, or its last sign of life is too long ago."""
+        workers, now = self._client.scheduler_info(n_workers=-1)["workers"], time.monotonic()
+        if lost := set(addresses) - set(workers):
+            raise _failure("was lost", lost)
+        silent = []
+        for address in addresses:
+            last = workers[address]["last_seen"]
+            if self._heartbeats.get(address, (None, now))[0] != last:
+                self._heartbeats[address] = last, now
+            if now - self._heartbeats[address][1] > self._timeout:
+                silent.append(address)
+        if silent:
+            raise _failure("did not answer in time", silent)
+
+
+def _error_of(task: Any, address: str) -> LostContactError | None:
+    """The error of a task that is done if it is a consequence of others; raises all others."""
+    if task.status == "finished":
+        return None
+    error = task.exception() if task.status == "error" else None
+    if error is None or isinstance(error, KilledWorker):
+        raise _failure("was lost", [address]) from error
+    if not isinstance(error, LostContactError):
+        raise error
+    return error
+
+
+def _failure(what: str, addresses: Iterable[str]) -> WorkerError:
+    who = ", ".join(sorted(addresses))
+    return WorkerError(
+        f"the training has failed: a worker {what}{who and f': {who}'}; call fit again on the "
+        "workers that are left, with the same checkpoint if there is one: training resumes from it "
+        "and gives the same model"
+    )
+
+
+def _grace(timeout: float) -> float:
+    return min(GRACE, SHARE * timeout)
