@@ -85,7 +85,7 @@ class Crew {
     job.queue.rethrow();
   }
 
-  // The same for consecutive pieces of 0 .. n - 1, of `size` each but for the last: calls
+  // The same for consecutive pieces of 0 .. n - 1, of `size` each except for the last: calls
   // task(begin, end).
   template <class Task>
   void share_pieces(int64_t n, int64_t size, const Task& task) {

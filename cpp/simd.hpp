@@ -99,7 +99,7 @@ auto eight_wide_clone() {
 }
 #endif
 
-// Whether clones add eight whole numbers at once, or some of the eight.
+// Whether clones add eight integers at once, or some of the eight.
 #if defined(HEDGEROW_HAS_CLONES)
 inline bool adds_eight_at_once() { return __builtin_cpu_supports("x86-64-v4"); }
 #elif defined(__GNUC__)
@@ -145,7 +145,7 @@ HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
 HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
   return a == broadcast(-kInfinity) ? a : maximum(a, broadcast(least));
 }
-// 1 where a is +inf or NaN, else 0.
+// 1 where a is +inf or NaN, otherwise 0.
 HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
   return a < broadcast(kInfinity) ? broadcast(0.0) : broadcast(1.0);
 }
@@ -352,8 +352,8 @@ HEDGEROW_INLINE void transpose(Lanes* rows) {
 struct Row {
   explicit Row(int n) : size(n), whole(n / kLanes * kLanes), rest(n - whole) {}
 
-  // Rows lie one after the other. A row is inner if enough numbers of other rows follow it that
-  // whole lanes may be read, or written, past its end. This many last rows are not:
+  // Rows lie one after another. A row is inner if enough numbers of other rows follow it that whole
+  // lanes may be read, or written, past its end. This many last rows are not:
   int n_outer_rows() const { return rest == 0 ? 0 : (kLanes - rest + size - 1) / size; }
 
   // The last, partly filled lanes, `outside` beyond the end of the row.

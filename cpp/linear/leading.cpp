@@ -8,7 +8,7 @@ namespace hedgerow {
 namespace {
 
 constexpr int64_t kTaskRows = 1 << 10;
-constexpr int kGroupLanes = 4;  // a group has so many at most
+constexpr int kGroupLanes = 4;  // a group has this many at most
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 

@@ -16,7 +16,7 @@ struct CurvatureTable {
   bool gammas_by_label;
   const double* scales;  // (N,) how much a position counts; null: all 1
   float rate;            // how much of each gamma counts,
-  float modest;          // where it is no more than this otherwise
+  float modest;          // where it is otherwise at most this
 };
 
 // out (N, K) = scale * max(g p (1 - p), 1e-16) with g = min(max(rate * gamma, modest), gamma): what

@@ -1,5 +1,5 @@
-// Trees that ask about labels before a position: the same ones on any number of threads, and what
-// they add against a walk by hand.
+// Trees that split on previous labels: the same ones on any number of threads, and what they add
+// against a walk by hand.
 #include <cstdint>
 #include <memory>
 #include <vector>

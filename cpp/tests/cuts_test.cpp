@@ -23,7 +23,7 @@ double random_number() {
   }
 }
 
-// Checks what cuts of m rising values must be: as many as there may be, each between neighbours,
+// Checks what cuts of m ascending values must be: as many as there may be, each between neighbours,
 // and for few values one between any two.
 void check_cuts(const std::map<double, int64_t>& counts, const double* cuts, int64_t n_cuts,
                 int max_bins) {

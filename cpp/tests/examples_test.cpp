@@ -140,7 +140,7 @@ TEST(weights_of_negatives) {
   check(100.0, NegativeWeight::kBalanced, 1.0 / 9.0);
 }
 
-// About the share that is asked for, the large ones for sure, and sums that stay nearly the same.
+// About the share that is requested, the large ones for sure, and sums that stay nearly the same.
 TEST(drawn_by_size) {
   constexpr int64_t kPositions = 10000;
   std::vector<double> gradients(kPositions);

@@ -34,7 +34,7 @@ struct Moves {
   }
 };
 
-// The marginals are always filled, the others if they are asked for.
+// The marginals are always filled, the others if they are requested.
 struct SlopesOfEvents : Events {
   auto fields() { return std::array{&arc_sums, &arc_marginals, &pairs}; }
   bool operator==(const SlopesOfEvents&) const = default;
@@ -128,7 +128,7 @@ TEST(chains) {
 }
 
 TEST(long_groups_and_threads) {
-  // Rows of so many states do not all stay: blocks of positions are made again.
+  // Rows of this many states do not all stay: blocks of positions are made again.
   const Kind kind{1, 0, false};
   const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 11, 300, 5, 0, 77}, kind);
   CHECK(batch.automaton.n_states() * 2 * batch.length(0) > BlockRows::kMaxNumbers);

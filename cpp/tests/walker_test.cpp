@@ -1,4 +1,4 @@
-// Walks: whatever columns trees ask about, scores are those of a walk from node to node.
+// Walks: whatever columns trees split on, scores are those of a walk from node to node.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -94,7 +94,8 @@ void repeat_last(TreeArrays& trees) {
   trees.outputs.push_back(static_cast<int32_t>(below(kOutputs)));
 }
 
-// Trees of up to so many splits that ask anything; of one leaf too. Some ask the same as the last.
+// Trees of up to this many splits that ask anything; of one leaf too. Some ask the same as the
+// last.
 TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach) {
   TreeArrays trees;
   for (int i = 0; i < n_trees; ++i) {

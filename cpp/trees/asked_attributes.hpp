@@ -1,4 +1,4 @@
-// Attributes that trees ask about, and where in the window, by number.
+// Attributes that trees split on, and where in the window, by number.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace hedgerow {
 
 class AskedAttributes {
  public:
-  // An attribute that is asked for, and where in the window.
+  // An attribute that is requested, and where in the window.
   struct Feature {
     int32_t attribute;
     int32_t offset;
@@ -27,11 +27,11 @@ class AskedAttributes {
 
   int32_t size() const { return static_cast<int32_t>(features_.size()); }
   const std::vector<Feature>& features() const { return features_; }
-  // The number of a feature, -1 if nobody asks for it.
+  // The number of a feature, -1 if it is not used.
   int32_t find(int32_t attribute, int offset) const {
     return numbers_[reach_.number(offset)].find(attribute);
   }
-  // Calls found(feature's number, bin) for the entries in a position's window that are asked for.
+  // Calls found(feature's number, bin) for the entries in a position's window that are requested.
   template <class Found>
   void for_each_entry(const BinTable& bins, const Room& room, int64_t position,
                       const Found& found) const {
@@ -51,7 +51,7 @@ class AskedAttributes {
 
  private:
   // The numbers of the features at one offset by their attributes: a hash table with linear
-  // probing, as most attributes of a large vocabulary are not asked for.
+  // probing, as most attributes of a large vocabulary are not requested.
   class Numbers {
    public:
     int32_t find(int32_t attribute) const {

@@ -20,7 +20,7 @@ constexpr int64_t kTaskEntries = 1 << 14;
 
 constexpr int kSearches = 8;            // searches in flight
 constexpr int64_t kIndexedRows = 1000;  // from which an index of the cuts pays
-// Up to so many cuts are sooner all compared than searched.
+// Up to this many cuts are sooner all compared than searched.
 constexpr int64_t kMostCompared = 48;
 
 // Bins of n values of a column: 1 + the number of cuts that are <= the value, 0 for NaN. The number

@@ -11,7 +11,7 @@
 namespace hedgerow {
 
 // Where the bins of columns end. Column c has the cuts offsets[c] to offsets[c + 1], at most
-// kMaxCuts of them, rising.
+// kMaxCuts of them, ascending.
 struct Cuts {
   const int64_t* offsets;  // (n_columns + 1,)
   const double* values;    // (offsets[n_columns],)

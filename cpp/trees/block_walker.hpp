@@ -21,7 +21,7 @@ struct Flow {
   bool left, right;
 };
 
-// Features that trees ask about, by number.
+// Features that trees split on, by number.
 class NumberedFeatures {
  public:
   struct Feature {

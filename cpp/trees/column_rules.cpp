@@ -72,7 +72,7 @@ bool ColumnRules::allow_columns(const TreeArrays& trees, int64_t tree) const {
     if (column < 0) continue;
     const std::vector<int32_t>& branch = branches[n - first];
     const int32_t left = trees.lefts[n];
-    if (column >= n_columns_) {  // labels before a position
+    if (column >= n_columns_) {  // previous labels
       branches[left + 1] = branches[left] = std::vector<int32_t>(branch);
       continue;
     }

@@ -42,7 +42,7 @@ class ColumnRules {
   std::vector<uint8_t> allowed_below(const std::vector<int32_t>& branch) const;
 
   // Whether every tree keeps to the rules. The trees have been checked, and are for as many outputs
-  // and columns; those behind the columns are labels before a position, which may do anything.
+  // and columns; those behind the columns are previous labels, which may do anything.
   bool are_kept(const TreeArrays& trees) const;
 
  private:

@@ -1,4 +1,4 @@
-// Trees that ask about labels before a position, made ready to score all contexts of a position.
+// Trees that split on previous labels, made ready to score all contexts of a position.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace hedgerow {
 // Immutable; any number of threads may use it.
 class ContextForest {
  public:
-  // Splits on columns from `first_label_column` on ask about labels before a position: see
-  // grow_trees. The contexts are for as many outputs as the forest has.
+  // Splits on columns from `first_label_column` on ask about previous labels: see grow_trees. The
+  // contexts are for as many outputs as the forest has.
   ContextForest(const Forest& forest, const Contexts& contexts, int32_t first_label_column);
 
   // What positions are scored for: labels (N, K), and labels in their contexts (N, E).
@@ -44,7 +44,7 @@ class ContextForest {
 
   int64_t n_edges() const { return n_edges_; }
   int n_outputs() const { return n_outputs_; }
-  // Walks ask about columns below this only.
+  // Walks use columns below this only.
   int32_t n_columns() const { return n_columns_; }
 
  private:
@@ -54,7 +54,7 @@ class ContextForest {
   struct Layer {
     Forest classes;                  // a tree for each class, with an output of its own
     std::vector<int32_t> of_edges;   // (E,) class of an edge; the one behind the last adds nothing
-    std::vector<int32_t> of_nodes;   // (K,) class of a tree that has only one, else kNone
+    std::vector<int32_t> of_nodes;   // (K,) class of a tree that has only one, otherwise kNone
     std::vector<int32_t> of_firsts;  // (K,) class of the beginning where there are more, or kNone
     bool has_edges;
   };

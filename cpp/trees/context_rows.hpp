@@ -1,4 +1,4 @@
-// Examples of one tree that may ask about labels before a position, while it grows.
+// Examples of one tree that may ask about previous labels, while it grows.
 #pragma once
 
 #include <cstdint>

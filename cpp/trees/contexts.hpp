@@ -1,4 +1,4 @@
-// Contexts: the labels before a position, as far as trees may ask about them.
+// Contexts: the previous labels, as far as trees may split on them.
 #pragma once
 
 #include <cstdint>

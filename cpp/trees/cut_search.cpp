@@ -3,7 +3,7 @@
 namespace hedgerow {
 namespace {
 
-// The gains of the cuts from i on, for as many as there are lanes; 0 where one is not allowed.
+// The gains of the cuts from i on, one per lane; 0 where one is not allowed.
 HEDGEROW_INLINE Lanes gains_at(const Lefts& lefts, int i, Sum total, Sum more,
                                const SplitRules& rules, double node_score) {
   const Lanes all_gradients = broadcast(static_cast<double>(total.gradient()));

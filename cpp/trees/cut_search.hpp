@@ -227,8 +227,8 @@ class CutSearch {
     return cut;
   }
 
-  // What does not occur here, but may later, goes to the heavier side. Values of a column that is
-  // never missing go the way of what lies outside, if that occurs.
+  // Values that do not occur here, but may later, go to the heavier side. Values of a column that
+  // is never missing go the way of what lies outside, if that occurs.
   void choose_ways_of_unseen(const FeatureSums& feature, Cut& cut) const {
     const bool has_missing = !feature.missing.is_empty(), has_outside = !feature.outside.is_empty();
     const bool is_left_heavier = 2 * best_.left.curvature() > total_.curvature();

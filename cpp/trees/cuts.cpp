@@ -15,8 +15,8 @@
 namespace hedgerow {
 namespace {
 
-// Numbers are sorted as whole numbers of the same order: their bits, with those of negative ones
-// turned round. All that are not finite have the last.
+// Numbers are sorted as integers of the same order: their bits, with those of negative ones turned
+// round. All that are not finite have the last.
 template <class Number>
 using KeyOf = std::conditional_t<sizeof(Number) == 4, uint32_t, uint64_t>;
 template <class Key>
@@ -131,7 +131,8 @@ void join_bins(const Key* counts, int64_t m, int max_bins, std::vector<int64_t>&
   }
 }
 
-// The first value of each bin, of m rising ones that occur counts[i] times; at most one count is 0.
+// The first value of each bin, of m ascending ones that occur counts[i] times; at most one count is
+// 0.
 template <class Key>
 std::vector<int64_t> choose_bins(const Key* counts, int64_t m, int max_bins) {
   std::vector<int64_t> firsts;
@@ -141,7 +142,7 @@ std::vector<int64_t> choose_bins(const Key* counts, int64_t m, int max_bins) {
     return firsts;
   }
   // Light values are numbered by the middle of their places: bin = floor(middle / size). Far below
-  // the next whole number there is no need to divide.
+  // the next integer there is no need to divide.
   const double size = find_bin_size(counts, m, max_bins);
   const auto most = static_cast<Key>(size);
   bool was_heavy = true;
@@ -171,7 +172,7 @@ double cut_between(double low, double high) {
   return low < middle && middle <= high ? middle : high;
 }
 
-// Cuts between m rising values that occur counts[i] times.
+// Cuts between m ascending values that occur counts[i] times.
 template <class Key>
 std::vector<double> cut_keys(const Key* keys, const Key* counts, int64_t m, int max_bins) {
   std::vector<double> cuts;
@@ -189,7 +190,7 @@ ColumnCuts join_cuts(const std::vector<std::vector<double>>& by_column) {
   return cuts;
 }
 
-// About so many numbers are copied at once: equally many columns for each thread, at least one.
+// About this many numbers are copied at once: equally many columns for each thread, at least one.
 constexpr int64_t kCopiedNumbers = 1 << 22;
 constexpr int64_t kRowsTogether = 256;
 

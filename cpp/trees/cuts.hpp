@@ -16,7 +16,7 @@ namespace hedgerow {
 // Cuts of columns, one column after the other.
 struct ColumnCuts {
   std::vector<int64_t> counts;  // by column
-  std::vector<double> values;   // rising within a column
+  std::vector<double> values;   // ascending within a column
 };
 
 // Columns of floats, doubles or bytes: those of some rows, or of all n_rows if `rows` is null.

@@ -13,9 +13,9 @@ namespace hedgerow {
 namespace {
 
 constexpr int32_t kRunBins = 1 << 13;      // whose sums take 64 KiB
-constexpr int64_t kEntriesTask = 1 << 10;  // positions whose entries are read in one go
+constexpr int64_t kEntriesTask = 1 << 10;  // positions whose entries are read at a time
 
-// Whether a column with so many bins can join a run: not much would be left empty.
+// Whether a column with this many bins can join a run: not much would be left empty.
 bool fits(const TreeData::FullRun& run, int32_t n_bins) {
   const int32_t stride = std::max(run.stride, n_bins);
   const bool is_alike = 2 * std::min(run.stride, n_bins) >= stride || stride <= 16;
@@ -159,7 +159,7 @@ void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_p
   is_full_ = std::move(is_full);
 }
 
-// Bins from the first to the last, but for the default.
+// Bins from the first to the last, except for the default.
 int TreeData::n_own_slots(int32_t column) const {
   const uint8_t first = first_bins_[column];
   return bins_.n_bins[column] + 1 - first - (column_defaults_[column] >= first);

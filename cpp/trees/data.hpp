@@ -106,7 +106,7 @@ class Room {
   }
 
   // The bytes of all dense columns at all offsets of a position's window, in order of offset: where
-  // they lie if the window is whole, else put together in `scratch`, 0 where there is nothing.
+  // they lie if the window is whole, otherwise put together in `scratch`, 0 where there is nothing.
   const uint8_t* window(const BinTable& bins, int64_t position, uint8_t* scratch) const {
     if (holds_all(position)) return bins.dense + (position - reach_.before) * bins.n_dense;
     fill_window(bins, position, scratch);
@@ -142,7 +142,7 @@ BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop);
 // positions, their default; only the others are listed, as entries of a position, and what an
 // example adds to the default bin is found by subtraction. Pixels, one-hot columns and attributes
 // are sparse. Where positions have many entries among few slots, as those of pixels do, they have a
-// bit for every slot in place of a list.
+// bit for every slot instead of a list.
 class TreeData {
  public:
   // counts: of the bins of all workers; null: of these alone
@@ -155,7 +155,7 @@ class TreeData {
   int n_offsets() const { return windows_.n_offsets(); }
   int64_t n_features() const { return static_cast<int64_t>(bins_.n_columns()) * n_offsets(); }
 
-  // Columns behind those of X are the labels before a position, see grow_trees.
+  // Columns behind those of X are the previous labels, see grow_trees.
   bool is_label(int32_t column) const { return column >= bins_.n_columns(); }
 
   // The bins of a dense column, (N,).
@@ -180,7 +180,7 @@ class TreeData {
     int32_t offset;
   };
   const std::vector<FullFeature>& full_features() const { return full_features_; }
-  // Full features that are counted in one go, as they stand side by side, have about as many bins,
+  // Full features that are counted at a time, as they stand side by side, have about as many bins,
   // and all their sums stay in the cache. The byte of feature i of a run is at where + i behind the
   // first byte of the window, its bin 0 at base + i * stride in a histogram.
   struct FullRun {
@@ -218,7 +218,7 @@ class TreeData {
   // Bits of the slots at which a position has entries: so many words each, or 0 if they are listed.
   int64_t n_slot_words() const { return n_slot_words_; }
   const uint64_t* slot_bits() const { return slot_bits_.data(); }
-  // In the mean, to count an example.
+  // On average, to count an example.
   int64_t n_full_additions() const { return static_cast<int64_t>(full_features_.size()); }
   int64_t n_sparse_additions() const;
 
@@ -247,7 +247,7 @@ class TreeData {
   std::vector<uint8_t> may_miss_;  // by column
   bool full_may_miss_ = false;
   std::vector<uint8_t> column_defaults_;  // by column
-  std::vector<uint8_t> first_bins_;       // by column: 0 if it has missing values, else 1
+  std::vector<uint8_t> first_bins_;       // by column: 0 if it has missing values, otherwise 1
   std::vector<int32_t> first_slots_;      // (n_columns + 1,)
   std::vector<int32_t> slot_columns_;     // -1 for the filler
   LargeVector<uint8_t> by_column_;        // (n_dense, N), the dense bins again

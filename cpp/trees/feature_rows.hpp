@@ -1,4 +1,4 @@
-// Feature rows: the bins of all features that trees ask about at a position, side by side.
+// Feature rows: the bins of all features that trees split on at a position, side by side.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class FeatureRows {
                             1);
   }
 
-  // The row of a position, where it lies if possible, else put together in `row`.
+  // The row of a position, where it lies if possible, otherwise put together in `row`.
   const uint8_t* find(int64_t t, uint8_t* row) const {
     if (usual_.empty() && bins_.n_dense > 0) return room_.window(bins_, t, row);
     room_.fill_window(bins_, t, row);

@@ -21,7 +21,7 @@ class Forest {
   // multiplied by.
   Forest(int n_outputs, TreeArrays trees, std::vector<double> tree_weights);
 
-  // The rounds of some forests of n_outputs, one after the other.
+  // The rounds of some forests of n_outputs, one after another.
   static Forest join(int n_outputs, const std::vector<const Forest*>& parts);
 
   // The same trees, all weights multiplied by a factor.
@@ -30,12 +30,12 @@ class Forest {
   int n_outputs() const { return n_outputs_; }
   const TreeArrays& trees() const { return shared_->trees; }
   const std::vector<double>& tree_weights() const { return tree_weights_; }
-  // Splits ask about columns below this only.
+  // Splits use columns below this only.
   int32_t n_columns() const { return shared_->n_columns; }
 
   // out[t, k] = scores[t, k] + weight * value of the leaf of each tree of output k at position t,
-  // added one after the other in order. Both (N, n_outputs), and they may be the same. The columns
-  // of `bins` must be n_columns at least.
+  // added one after another in order. Both (N, n_outputs), and they may be the same. The columns of
+  // `bins` must be n_columns at least.
   void add_scores(const BinTable& bins, const Sequences& sequences, const double* scores,
                   double* out, int n_threads, Stop& stop) const;
 
@@ -45,7 +45,7 @@ class Forest {
   bool walks_values(int64_t n_positions) const {
     return asks_numbers() && n_positions >= ValueWalker::kFewest;
   }
-  // The same scores from values, for trees that ask about numbers alone.
+  // The same scores from values, for trees that split on numbers alone.
   template <class Value>
   void add_scores(const ValueTable<Value>& values, const Sequences& sequences, const double* scores,
                   double* out, int n_threads, Stop& stop) const {

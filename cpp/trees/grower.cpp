@@ -120,7 +120,7 @@ bool Grower::grows_by_level(const GrowthRules& rules) {
   return !is_best_first(rules) && rules.colsample_bynode >= 1.0;
 }
 
-// Splits nodes of a tree with so many examples until it is complete; returns whether branches
+// Splits nodes of a tree with this many examples until it is complete; returns whether branches
 // grew apart, which leaves the nodes in any order.
 bool Grower::grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier) {
   std::vector<OpenNode> branches;

@@ -34,10 +34,10 @@ class GrowerPool {
   std::vector<std::unique_ptr<Grower>> idle_;
 };
 
-// Grows trees one after the other; each thread has its own. The frontier decides which node is
-// split next; each step partitions one node, counts examples, and finds the splits of the nodes
-// that are new. Large nodes are the work of all threads that are idle, small ones with all that is
-// below them of one thread each.
+// Grows trees one after another; each thread has its own. The frontier decides which node is split
+// next; each step partitions one node, counts examples, and finds the splits of the nodes that are
+// new. Large nodes are the work of all threads that are idle, small ones with all that is below
+// them of one thread each.
 class Grower {
  public:
   // All but the pool of memory outlive this.

@@ -45,7 +45,7 @@ struct OpenNode {
   std::span<int32_t> spare{};      // room for as many
   Sum total{};
   std::shared_ptr<Space> space{};   // where its examples are
-  std::vector<int32_t> contexts{};  // of its examples, if the tree asks about them
+  std::vector<int32_t> contexts{};  // of its examples, if the tree splits on them
   StepBounds bounds{};
   std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
   Split split{};

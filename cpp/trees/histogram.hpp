@@ -69,7 +69,7 @@ struct Histogram {
   // (n_offsets,) examples whose window ends before that offset; zeros where it is not needed, as
   // all columns are full and none misses values
   std::vector<Sum> outside;
-  std::vector<Sum> contexts;  // (n_contexts,) if the tree asks about them, filled by the grower
+  std::vector<Sum> contexts;  // (n_contexts,) if the tree splits on them, filled by the grower
   bool operator==(const Histogram&) const = default;
 };
 

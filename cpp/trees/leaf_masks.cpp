@@ -225,7 +225,7 @@ class LeafMasks::Walk {
   const Room& room_;
   ScoreTable table_;
   std::vector<uint64_t> masks_;  // leaves that are left, by tree of the group
-  std::vector<Entry> entries_;   // of the positions of a block, one after the other
+  std::vector<Entry> entries_;   // of the positions of a block, one after another
   size_t entry_offsets_[kWalkBlock + 1];
 };
 

@@ -1,5 +1,4 @@
-// Leaf masks: trees that ask about attributes alone, walked without a look at those that are
-// absent.
+// Leaf masks: trees that split on attributes alone, walked without a look at those that are absent.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +14,9 @@ namespace hedgerow {
 
 // Leaves of a tree are numbered from left to right, where the left child of every split is the one
 // for the default bin of its attribute. A position whose attributes are all absent comes to leaf 0.
-// A bin that goes the other way rules out the leaves below the left child; of the leaves that
-// are left the first one is the position's, as in Lucchese et al. (2015), "QuickScorer". So the
-// work is that of the attributes which are there, however many the trees ask about.
+// A bin that goes the other way rules out the leaves below the left child; of the leaves that are
+// left the first one is the position's, as in Lucchese et al. (2015), "QuickScorer". So the work is
+// that of the attributes which are there, however many the trees split on.
 //
 // Immutable; any number of threads may walk it.
 class LeafMasks {

@@ -72,7 +72,7 @@ std::vector<int64_t> Partitioner::mark_sides(const OpenNode& parent, bool leaves
   return n_left;
 }
 
-// The children of a node whose examples are marked, with so many on the left in each piece of
+// The children of a node whose examples are marked, with this many on the left in each piece of
 // them. Partitioned examples are where there was room.
 Children Partitioner::part_marked(const OpenNode& parent,
                                   const std::vector<int64_t>& n_left_of_pieces,

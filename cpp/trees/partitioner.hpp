@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-inline constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions in one go
+inline constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions at a time
 
 // Fills Space::joint at the examples of a node.
 void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew);

@@ -12,7 +12,7 @@
 
 namespace hedgerow {
 
-// Each split is asked for all positions of a block, one byte each, and says which leaf they come to
+// Each split is evaluated for all positions of a block, one byte each, and determines their leaf
 // below it: that of its left child or that of its right one. With many positions to an instruction
 // this takes less time than to walk each one's own path. It is for trees on dense columns.
 //
@@ -28,7 +28,7 @@ class PositionLanes {
   // `trees` look as far as `before` and `after`.
   PositionLanes(const TreeArrays& trees, int before, int after);
 
-  // Columns that trees ask about, each at its place.
+  // Columns that trees split on, each at its place.
   const std::vector<int32_t>& columns() const { return columns_; }
   // Of those that stand around a block of positions, and are looked at too.
   int64_t first_around(int64_t begin) const { return std::max<int64_t>(begin - before_, 0); }
@@ -66,7 +66,7 @@ class PositionLanes {
   };
 
  private:
-  // What a split asks about, as bytes: bins minus its shift, and another one outside.
+  // What a split uses, as bytes: bins minus its shift, and another one outside.
   struct Feature {
     int32_t column;  // place in columns_; -1: 0 inside, whatever the bin
     int32_t offset;

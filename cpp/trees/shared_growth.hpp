@@ -37,7 +37,7 @@ class SharedGrowth {
   const ColumnRules* column_rules_;
   std::shared_ptr<MemoryPool> pool_;
   bool is_opposite_;
-  std::vector<SharedTree> trees_;  // of the outputs, but for the first if that is the opposite
+  std::vector<SharedTree> trees_;  // of the outputs, except for the first if that is the opposite
 };
 
 }  // namespace hedgerow

@@ -14,7 +14,7 @@ enum Side : uint8_t { kRightSide = 0, kLeftSide = 1, kNoSide = 2 };
 
 class Sides {
  public:
-  // Missing values have no side if `leaves_out`, else that of the split.
+  // Missing values have no side if `leaves_out`, otherwise that of the split.
   Sides(const TreeData& data, const Split& split, bool leaves_out) : data_(data), split_(split) {
     for (int bin = 0; bin <= data.bins().n_bins[split.column]; ++bin)
       of_bins_[bin] = contains(split.left_bins, static_cast<uint8_t>(bin)) ? kLeftSide : kRightSide;

@@ -42,7 +42,7 @@ struct SplitRules {
   const MissingRules* missing;
 };
 
-// The contexts of a node's examples, for trees that ask about them.
+// The contexts of a node's examples, for trees that split on them.
 struct NodeContexts {
   const ContextRows* rows;
   std::span<const int32_t> contexts;
@@ -80,8 +80,7 @@ struct MonotoneRules {
 // Missing values are treated by their rules. Where splits are found by known values alone the sums
 // above are of these, and the minimum weight of a child is of them as a share of all.
 //
-// `contexts` are null if labels before a position may not be asked for. Idle threads of the crew
-// help.
+// `contexts` are null if previous labels may not be asked for. Idle threads of the crew help.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
                  const NodeContexts* contexts, Crew& crew);

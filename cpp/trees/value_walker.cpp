@@ -11,7 +11,7 @@ namespace hedgerow {
 
 ValueWalker::ValueWalker(const TreeArrays& trees) : lanes_(build_lanes(trees)) {}
 
-// In the lanes, the bin of a value is 1 + the number of cuts <= it of those that are asked for: as
+// In the lanes, the bin of a value is 1 + the number of cuts <= it of those that are requested: as
 // many bins go left as of these cuts are not above the one of a split.
 PositionLanes ValueWalker::build_lanes(const TreeArrays& trees) {
   std::map<int32_t, std::array<uint8_t, 256>> limits;  // by column and by last bin that goes left

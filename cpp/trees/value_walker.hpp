@@ -25,8 +25,8 @@ struct ValueTable {
 };
 
 // Values of a block of positions are binned and walked while they are in the cache, in columns that
-// trees ask about only, and by those cuts only that they ask for. Scores are the same bits as
-// those of a walk with all bins.
+// trees split on only, and by those cuts only that they ask for. Scores are the same bits as those
+// of a walk with all bins.
 //
 // Immutable; any number of threads may walk it.
 class ValueWalker {
@@ -46,7 +46,7 @@ class ValueWalker {
                   const ScoreTable& table, int n_threads, Stop& stop) const;
 
  private:
-  // A column that trees ask about.
+  // A column that trees split on.
   struct Column {
     int32_t number;
     size_t place;                // in the lanes
@@ -60,9 +60,9 @@ class ValueWalker {
   std::vector<Number> read_cuts(const Cuts& cuts) const;
 
   int before_ = 0, after_ = 0;
-  std::vector<uint8_t> asked_cuts_;  // last bins that go left, rising within a column
+  std::vector<uint8_t> asked_cuts_;  // last bins that go left, ascending within a column
   std::vector<Column> columns_;      // in order of their numbers
-  PositionLanes lanes_;              // for bins by the cuts that are asked for
+  PositionLanes lanes_;              // for bins by the cuts that are requested
 };
 
 }  // namespace hedgerow

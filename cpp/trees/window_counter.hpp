@@ -19,8 +19,8 @@ class WindowCounter {
  public:
   WindowCounter(const TreeData& data, Crew& crew, Stop& stop);
 
-  // Whether to count examples in this way is less work than to count one after the other. It is
-  // for windows alone: who the children of a row are, that it is an ancestor of, is not looked up.
+  // Whether to count examples in this way is less work than to count one after another. It is for
+  // windows alone: who the children of a row are, that it is an ancestor of, is not looked up.
   bool suits(int64_t n_examples) const;
 
   // Takes the examples to count; `outside` (n_offsets,) are those whose window ends before.

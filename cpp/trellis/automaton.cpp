@@ -263,7 +263,7 @@ void Automaton::number_states(const AutomatonTables& tables) {
 
 void Automaton::number_arcs(const AutomatonTables& tables) {
   // Arcs whose strings have two labels come right after those of one: all pairs are there if the
-  // arc in place of the last pair leaves the last label's state.
+  // arc at the place of the last pair leaves the last label's state.
   const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
   has_all_pairs_ =
       tables.n_arcs >= n_labels_ + n_pairs && tables.sources[n_labels_ + n_pairs - 1] == n_labels_;

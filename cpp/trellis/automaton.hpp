@@ -11,10 +11,10 @@
 // states below q that have an arc for k themselves. Such a difference must not be computed as one:
 // where the subtracted states hold nearly all the weight, all digits cancel. It is a sum instead.
 // With the states numbered in preorder a subtree is a range, and what is left of it are ranges
-// again, at most one more than are taken out of it, so at most twice as many as there are arcs.
-// Each range is put together from cells of a binary tree over the states, which are summed once per
-// step. Only positive numbers are ever added, so nothing cancels, and the same program serves every
-// semiring, also those without subtraction.
+// again, at most one more than are taken out of it, so at most twice the number of arcs. Each range
+// is put together from cells of a binary tree over the states, which are summed once per step. Only
+// positive numbers are ever added, so nothing cancels, and the same program serves every semiring,
+// also those without subtraction.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ class Automaton {
   int n_states() const { return n_states_; }
   int n_arcs() const { return static_cast<int>(targets_.size()); }
   int n_terms() const { return static_cast<int>(to_states.arcs.size()); }
-  // Whether every pair of labels has an arc, so that the label before is known on every arc.
+  // Whether every pair of labels has an arc, so that the previous label is known on every arc.
   bool has_all_pairs() const { return has_all_pairs_; }
 
   // The state before the first label. States are numbered in preorder of the tree of failures, not

@@ -25,7 +25,7 @@ struct AutomatonScores {
   const double* nodes;     // (N, K)
   const double* arcs;      // (A,)
   const double* edges;     // (N, M) or null; a sequence's first position is not read
-  bool by_arc = false;     // M is A, edges of arcs; else K * K, edges of label pairs
+  bool by_arc = false;     // M is A, edges of arcs; otherwise K * K, edges of label pairs
 
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
   const double* nodes_at(int64_t position) const { return nodes + position * automaton.n_labels(); }

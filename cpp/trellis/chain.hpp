@@ -81,7 +81,7 @@ class PairRows {
   const ChainPosteriors& out_;
   int64_t n_pairs_;
   int64_t begin_ = 0;
-  std::vector<double> scratch_;  // (K, K) in place of out.pairs; empty without patterns
+  std::vector<double> scratch_;  // (K, K) instead of out.pairs; empty without patterns
 };
 
 // labels: (N,) codes, or null if out.log_likelihoods is null.

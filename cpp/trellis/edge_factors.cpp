@@ -75,7 +75,7 @@ bool fill_arc_factors(const double* edges, const double* arcs, int64_t n, double
   return extent.total < kInfinity;  // and not NaN
 }
 
-// Rows one after the other become padded ones. Enough numbers follow the last row that whole lanes
+// Rows one after another become padded ones. Enough numbers follow the last row that whole lanes
 // may be read.
 HEDGEROW_CLONES void pad_rows(const double* rows, int n_rows, int stride, double* out) {
   const Row row(n_rows);

@@ -27,7 +27,7 @@ struct LaneSums {
 
 // Log Z and the log-likelihood of a sequence or a piece of one: those of pieces add up.
 struct LaneTotals {
-  bool refused = false;  // log space is needed, and all else is meaningless
+  bool refused = false;  // log space is needed, and everything else is meaningless
   ExactSum shifts;       // what was subtracted from the score of every path
   ExactSum paths;        // scores of the labels
   ExactSum log_scale;    // log of all that was divided out, and of what is left

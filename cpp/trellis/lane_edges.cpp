@@ -49,7 +49,7 @@ HEDGEROW_INLINE void multiply_edges(const Lanes* x, const Packed* matrix, Lanes*
 }
 
 // A mixing rate 1 - sum_j min_k P(j | k), where P(j | k) = x[j] matrix[j, k] / sums[k] is the
-// probability of the label before; with kTransposed that of the next one, x[j] matrix[k, j] /
+// probability of the previous label; with kTransposed that of the next one, x[j] matrix[k, j] /
 // sums[k]. Where k is impossible, because its factor or sum is 0, 1 / sum is infinite, and neither
 // infinity nor infinity * 0 = NaN is ever the minimum.
 template <int kLabels, bool kTransposed>

@@ -39,8 +39,8 @@ class LaneMixing {
   // Computes what is wanted of a group, and writes the gammas.
   void run(const StrandGroup<kFloats>& group, Stop& stop);
 
-  // Of a lane of the last group: whether its sequence needs log space. Then all else that is known
-  // of it is meaningless.
+  // Of a lane of the last group: whether its sequence needs log space. Then everything else that is
+  // known of it is meaningless.
   bool refused(int lane) const { return !(scratch_.smallest.values[lane] >= kReliable); }
   // Adds `weight` times the curvature of the pairs. sums: (K, K)
   void add_pair_curvature(int lane, double weight, const SumTable& sums) const;

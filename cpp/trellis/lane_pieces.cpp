@@ -17,7 +17,7 @@ struct ProductScratch {
   const double* arcs = nullptr;    // (K, K) exp(arcs - shift)
   StrandGroup<kLanes> group{};     // the pieces
   Packed lengths;                  // of the pieces
-  Packed first;                    // 1 where no position comes before a piece, else 0
+  Packed first;                    // 1 where no position comes before a piece, otherwise 0
   std::vector<Packed> factors;     // (T, K) nodes, which become exp(nodes - maximum)
   Packed smallest;                 // of what may not be less than kSmallest
   double* products[kLanes] = {};   // (K, K) of each lane

@@ -94,7 +94,7 @@ class Lockstep {
     return edge_factors_.empty() ? broadcast(Semiring::kOne)
                                  : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
   }
-  // Those of all edges, (M + 1,), to be loaded on the way back in place of another fill_factors;
+  // Those of all edges, (M + 1,), to be loaded on the way back instead of another fill_factors;
   // none without edges.
   int64_t n_edge_factors() const { return std::ssize(edge_factors_); }
   void copy_edge_factors(Packed* out) const {

@@ -121,7 +121,7 @@ void ScaledChain::add_pair_curvature(double* pair_curvature) const {
 
 // alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum
 // of the row before; log Z is the sum of the logs of all that was divided out. Where there are
-// edges, here and below, arcs + edges[t] are in place of the arcs.
+// edges, here and below, arcs + edges[t] replace the arcs.
 HEDGEROW_CLONES
 bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;

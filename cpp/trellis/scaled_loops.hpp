@@ -153,7 +153,7 @@ HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t f
     maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_inner, factors);
 }
 
-// 1 in the padding of a row's last lanes, else 0: added to them, the padding is no minimum.
+// 1 in the padding of a row's last lanes, otherwise 0: added to them, the padding is no minimum.
 HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
   return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
 }
@@ -329,7 +329,7 @@ HEDGEROW_INLINE float rate_to_next(const double* factors, const double* sums, co
   return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
 }
 
-// The same for the label before, P(j | k) = before[j] matrix[j, k] / sums[k]. scratch: (stride,)
+// The same for the previous label, P(j | k) = before[j] matrix[j, k] / sums[k]. scratch: (stride,)
 HEDGEROW_INLINE float rate_to_previous(const double* factors, const double* sums,
                                        const double* matrix, const double* before, int n_labels,
                                        int stride, double* scratch) {

@@ -37,7 +37,8 @@ struct ChainTangents {
   double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
 };
 
-// Skips sequences of extreme scores, or without any path. refused: (S,) set to 1 for these, else 0.
+// Skips sequences of extreme scores, or without any path. refused: (S,) set to 1 for these,
+// otherwise 0.
 void fill_tangents(const ChainScores& scores, const Direction& direction, const ChainTangents& out,
                    uint8_t* refused, int n_threads, Stop& stop);
 

@@ -60,7 +60,7 @@ class GraphLanes {
   // std::invalid_argument if parents are not those of forests.
   void run(const StrandGroup<kLanes>& group, Stop& stop);
 
-  // Of a lane of the last group. Where it was refused all else is meaningless.
+  // Of a lane of the last group. Where it was refused everything else is meaningless.
   LaneTotals totals(int lane) const;
   // Adds the expected arcs, and the curvature of pairs, times the sequence's weight; either may not
   // be wanted. (K, K)

@@ -30,8 +30,8 @@ class GraphWalk : public GraphPass<Algebra> {
   int64_t sequence_of(int64_t node) const { return this->chosen_[this->order_.sequences[node]]; }
   void check_stop() { this->stop_.check(); }
 
-  // Computes values(): of Best the scores of the labels, up to a constant; else their probabilities
-  // before they are divided by total(). state: of the parent, 0 at a root
+  // Computes values(): of Best the scores of the labels, up to a constant; otherwise their
+  // probabilities before they are divided by total(). state: of the parent, 0 at a root
   void fill_values(int64_t node, int32_t state) {
     const double* belief = this->belief(node);
     const bool root = is_root(node), edges = this->scores_.edges != nullptr && !root;

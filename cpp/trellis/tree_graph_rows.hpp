@@ -22,7 +22,7 @@ inline constexpr double kLeastArc = 1e-50;
 inline constexpr double kLeastBelief = 1e-100;
 inline constexpr double kSmallEntry = 1e-60, kLargeEntry = 1e40, kLargeLog = 1e3;
 
-// kLogs: numbers are logarithms; kSums: add is a sum over labellings, else the best of them.
+// kLogs: numbers are logarithms; kSums: add is a sum over labellings, otherwise the best of them.
 struct Scaled {
   static constexpr bool kLogs = false, kSums = true;
   static constexpr double kZero = 0.0, kOne = 1.0;

@@ -48,7 +48,7 @@ class GraphStates {
   double begin_shift() const { return first_order() ? 0.0 : shift_; }
   // (stride,) weight of the arc that leads a root to each state.
   const double* begin() const { return begin_.data(); }
-  // (X, label_stride) weights of the arcs from each state on each label, but for edges.
+  // (X, label_stride) weights of the arcs from each state on each label, except for edges.
   const double* matrix() const { return matrix_.data(); }
   // The same of a first-order model, [label, label of the parent]: (K, stride).
   const double* transposed() const { return transposed_.data(); }

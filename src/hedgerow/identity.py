@@ -1,7 +1,7 @@
-"""Identities of sequences: numbers that draws depend on, whatever the order of the sequences.
+"""Identities of sequences: numbers for random draws that do not depend on their order.
 
-A sequence that has a name, such as the group of its rows, is known by it; others are known by what
-they hold.
+A sequence with a name, such as the group of its rows, is identified by it; others by their
+contents.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def identify_sequences(
     ``attributes`` are digests of their names, (A,), which stand for their numbers.
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
-    only where sequences of any worker have the same name or hold the same, which have different
-    numbers nevertheless; if they have these in common too, which has which does not matter.
+    only if sequences of any worker have the same name or contents, since these must have different
+    numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
+    which number.
     """
     own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
@@ -64,7 +65,7 @@ def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Id
 
 
 def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
-    """A random number of each identity under a key, uniform in [0, 1)."""
+    """A random number for each identity under a key, uniform in [0, 1)."""
     bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
     return (bits >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
 

@@ -71,21 +71,21 @@ class Booster(Update[Binned]):
     binned
         The training sequences.
     train
-        Makes what trains trees, from the bound of pattern weights and the scores so far.
+        Makes the tree training, from the bound of pattern weights and the scores so far.
     training
         The training labels, how they depend on each other, and penalties of label patterns.
     settings
-        How to go about it.
+        The settings.
     schedule
-        What each round is trained for.
+        The objective of each round.
     rounds
         The rounds so far, none or those of an initial model.
     max_rounds
-        How many there will be, those included.
+        Total number of rounds, including these.
     state
-        What `pack` wrote after these rounds; None if they are those of a model.
+        The output of `pack` after these rounds; None if they are those of a model.
     growth
-        What refines queries that trees split on; None: nothing does.
+        What extends the queries that trees split on; None: nothing.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Booster(Update[Binned]):
         if state is not None:
             self.direction.recall(state, schedule.objective_of(max(self.n_done - 1, 0)))
         scoring.catch_up(binned, rounds.parts)
-        # Where no round is left, the objective of the last one.
+        # If no round is left, the objective of the last one.
         objective = schedule.objective_of(min(self.n_done, max_rounds - 1))
         self.iterate.start(rounds.weights, objective)
         if np.isnan(rounds.loss):
@@ -142,16 +142,16 @@ class Booster(Update[Binned]):
 
     @property
     def n_warm(self) -> int:
-        """How many rounds are for the likelihood, before those for another objective."""
+        """Number of rounds for the likelihood, before those for another objective."""
         return self.schedule.warm_rounds
 
     @property
     def loss(self) -> float:
-        """The training loss of the rounds that are kept, a mean over the positions."""
+        """The training loss of the rounds that are kept, a mean over positions."""
         return abs(self.rounds.loss) if self.rounds.loss == 0 else self.rounds.loss
 
     def figures(self) -> dict[str, float]:
-        """Mean loss, and share of the positions that are labelled right."""
+        """Mean loss and accuracy on the training data."""
         n_right = count_all(self._n_right(), self.targets.comm)
         return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
 
@@ -176,7 +176,7 @@ class Booster(Update[Binned]):
         return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
-        """Scores of the training sequences, in runs, each to be used before the next."""
+        """Scores of the training sequences, in runs, each of which must be used before the next."""
         return self.trees.score(self.iterate.arcs(self.iterate.weights))
 
     def keep(self) -> None:
@@ -189,12 +189,12 @@ class Booster(Update[Binned]):
         return trees, PatternWeights(self.rounds.kept_weights)
 
     def pack(self) -> State:
-        """The rounds so far, and what the next direction needs: all else follows from them."""
+        """The rounds so far, and what the next direction needs."""
         queries = None if self.growth is None else self.growth.features()
         return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
-        """What the last round had to lower, as a mean over the training positions."""
+        """The loss that the last round had to decrease, as a mean over the training positions."""
         total = self.targets.total_weight
         return self.iterate.measured.loss * (1.0 / total if total > 0 else 0.0)
 
@@ -208,7 +208,7 @@ class Booster(Update[Binned]):
         return part is not None
 
     def _learn(self) -> Part | None:
-        """Do a round; returns what it has learnt, or None if nothing is left to learn."""
+        """Do a round; returns what it has learned, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
         slopes = self._derive(number) if self._ahead is None else self._ahead
@@ -218,7 +218,7 @@ class Booster(Update[Binned]):
             self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
-            iterate.measure_again(None)  # its marginals are slopes now
+            iterate.measure_again(None)  # its marginals have been overwritten by slopes
             return None
         direction.turn(trees, step, slopes)
         exact = self._is_exact(number)
@@ -226,7 +226,7 @@ class Booster(Update[Binned]):
         if size is None and direction.carry > 0:
             direction.forget()
             iterate.measure_again(number)
-            return self._learn()  # once more, along the trees alone
+            return self._learn()  # again, along the trees only
         if size is None:
             iterate.measure_again(number + 1)
         if size is None or exact or self.step_rule.is_short(size):
@@ -253,7 +253,7 @@ class Booster(Update[Binned]):
         return self.trees.works_ahead and is_next
 
     def _grow(self, number: int) -> Forest:
-        """The trees of a round; again, where more can be asked below their splits."""
+        """The trees of a round; grown again if queries can be extended below their splits."""
         trees = self.trees.grow(number)
         while self.growth is not None and (data := self.growth.extend(trees)) is not None:
             self.trees.learn_from(data)
@@ -261,18 +261,18 @@ class Booster(Update[Binned]):
         return trees
 
     def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
-        """How far to move the weights of label patterns, (P,)."""
+        """The step of the weights of label patterns, (P,)."""
         settings = self.settings
         resistances = self.iterate.penalties + settings.reg_lambda
         step = self._bound.step(slopes.slopes, slopes.curvatures, resistances, settings.max_step)
         return settings.learning_rate * step
 
     def _is_exact(self, number: int) -> bool:
-        """Whether a round moves the weights of label patterns to where they are best."""
+        """Whether a round optimises the weights of label patterns exactly."""
         return self.settings.exact_rounds.include(number + 1, self.grammar.patterns.longest)
 
     def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
-        """Which way to go in a round, and how far."""
+        """The direction of a round and its step rule."""
         settings, iterate = self.settings, self.iterate
         direction: Direction = TreeDirection(iterate)
         if binned.direction is not None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> Sequences:
-    """Walk over every attribute of every position, natively."""
+    """Read every attribute of every position, in C++."""
     if index is None:
         raise ValueError(
             "X holds dicts or attribute strings, but this model works on numeric and text "
             "columns and has no index of attributes; pass arrays or DataFrames"
         )
-    # Here, so that models on columns work without the walker.
+    # Imported here, so that models on columns work without it.
     from hedgerow import _core
 
     offsets, indptr, indices, values = _core.walk_items(sequences, index, grow)
@@ -75,7 +75,7 @@ def find_occurrences(
 def renumber_items(
     sequences: Sequences, index: StringIndex, other: StringIndex, grow: bool = False
 ) -> Sequences:
-    """The same items by the numbers of another index.
+    """The same items with the numbers of another index.
 
     Attributes that it does not have are added to it, or dropped.
     """
