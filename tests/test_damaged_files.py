@@ -33,7 +33,7 @@ def data(estimator):
 def test_messages_name_the_file(tmp_path):
     path = tmp_path / "broken"
     path.write_bytes(b"")
-    message = "the file is empty; copy it again from where it is whole, or train the model again"
+    message = "the file is empty; copy it again from an intact original, or train the model again"
     refuses_file(path, f"cannot load {str(path)!r}: {message}")
     with path.open("rb") as file:
         refuses_file(file, f"cannot load {str(path)!r}: {message}")
@@ -61,7 +61,7 @@ def after_length(header):
 
 FOREIGN = "the file is not a hedgerow model file{}; pass the path of a model that save or "
 OTHER = FOREIGN.format("")
-DAMAGED = "the file is damaged: its {} not JSON; copy it again from where it is whole"
+DAMAGED = "the file is damaged: its {} not JSON; copy it again from an intact original"
 MARK = b'{"__metadata__":{"hedgerow":"'
 TENSORS = {"weight": np.zeros(3)}
 
@@ -106,7 +106,7 @@ def test_every_truncated_file_is_refused(data):
     refuses_file(
         data[:-5],
         f"the file is truncated: it has {len(data) - 5:,} bytes, but should have {len(data):,}; "
-        "copy it again from where it is whole, or train the model again",
+        "copy it again from an intact original, or train the model again",
     )
 
 

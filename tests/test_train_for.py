@@ -150,7 +150,7 @@ def test_a_file_remembers_how_to_decode_but_not_an_objective_of_the_user(make, t
     loaded = hedgerow.load(saved(crf, tmp_path))
     assert (loaded.decode_, loaded.objective) == ("marginal", None)
     np.testing.assert_array_equal(loaded.predict_proba(X), crf.predict_proba(X))
-    message = r"^objective is None; expected a name.* which no file keeps: set it again, set_params"
+    message = r"^objective is None; expected a name.* which is not saved: set it again, set_params"
     for model in (loaded, clone(loaded)):
         with pytest.raises(TypeError, match=message):
             model.fit(X, Y)

@@ -185,7 +185,7 @@ def test_score_weighs_sequences_and_rows(make):
             f"sample_weight has shape (11,) but X has 20 sequences and {len(ROWS)} rows; pass one "
             "weight for each sequence, or one for each row",
         ),
-        (np.zeros(len(ROWS)), "sample_weight is zero for every row; at least one must count"),
+        (np.zeros(len(ROWS)), "sample_weight is zero for every row; at least one must be positive"),
         (["much"] * 20, "sample_weight is not an array of numbers: could not convert string"),
     ],
 )
@@ -209,7 +209,7 @@ def test_rows_that_differ_in_weight_need_labels(make):
         ([1.0] * 3 + [-0.5] + [1.0] * 16, "sample_weight[3] is -0.5; weights must be finite and"),
         ([np.nan] + [1.0] * 19, "sample_weight[0] is nan; weights must be finite and not neg"),
         ([1.0] * 19 + [np.inf], "sample_weight[19] is inf; weights must be finite and not neg"),
-        (np.zeros(20), "sample_weight is zero for every sequence; at least one must count"),
+        (np.zeros(20), "sample_weight is zero for every sequence; at least one must be positive"),
     ],
 )
 def test_bad_sample_weights(sample_weight, message):

@@ -63,7 +63,7 @@ _MODULES = (
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name or module when it is first asked for: `import hedgerow` is quick."""
+    """Import a public name or module when it is first used, so that `import hedgerow` is fast."""
     from importlib import import_module
 
     if name in _MODULES:

@@ -1,4 +1,4 @@
-"""Ancestors of positions in tree-shaped graphs: what they are called, and where they are."""
+"""Ancestors of positions in tree-shaped graphs: their names and indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ancestor_name", "find_ancestors", "generation_of"]
 
 
 def ancestor_name(generation: int) -> str:
-    """What an ancestor is called.
+    """The name of an ancestor.
 
     >>> [ancestor_name(generation) for generation in (1, 2, 3)]
     ['parent', 'grandparent', 'parent^3']
@@ -22,7 +22,7 @@ def ancestor_name(generation: int) -> str:
 
 
 def generation_of(feature: str) -> int:
-    """Of which ancestor a feature is, by the end of its name; 0 if it is of none.
+    """The generation of a feature, from the suffix of its name; 0 if it is not of an ancestor.
 
     >>> generation_of("word[grandparent]"), generation_of("word[parent^12]"), generation_of("word")
     (2, 12, 0)
@@ -34,14 +34,14 @@ def generation_of(feature: str) -> int:
 
 
 def find_ancestors(sequences: Sequences, n: int) -> NDArray[np.int64]:
-    """Positions of the parent of each position, of its parent, and so on, -1 beyond roots: (n, N).
+    """Parents of each position, their parents, and so on, -1 beyond roots: (n, N).
 
-    Where there are no parents, sequences are chains, and the parent is the position before.
+    Without parents, sequences are chains, and the parent is the previous position.
     """
     begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
     positions = np.arange(sequences.n_positions)
     places = positions - begins - 1 if sequences.parents is None else sequences.parents
-    # One more entry, the last, is the parent of roots and its own: -1.
+    # One more entry, the last, is the parent of roots and of itself: -1.
     parents = np.append(np.where(places < 0, -1, begins + places), -1)
     found = np.empty((n, len(positions)), np.int64)
     above = positions

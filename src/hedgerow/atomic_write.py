@@ -1,4 +1,4 @@
-"""Whole files: one way to write a file whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from typing import BinaryIO
 
 @contextmanager
 def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to be written beside its place, and moved there once it is whole.
+    """Open a temporary file that replaces the target when it is complete.
 
-    Whatever happens before that, a kill included, what stood in its place stays as it was. A file
-    that could not be finished is removed, but for a kill. A file that takes the place of another
-    has its permissions, and its owner and group where that is permitted; a new one has those that
-    `open` would give it. A link stays a link, and a device or a pipe what it is: it is written to
-    as it stands.
+    Until then the old file is unchanged, even if the process is killed. A file that could not be
+    finished is removed, unless the process was killed. A file that replaces another gets its
+    permissions, and its owner and group if permitted; a new one has those that `open` would give
+    it. Links are followed, and devices and pipes are written to directly.
     """
     path = Path(path)
     check_folder(path)
@@ -44,12 +43,12 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and error.filename in (None, str(temporary), str(place)):
-            error.filename = str(path)  # the file that the user has named
+            error.filename = str(path)  # the name that the user gave
         raise
 
 
 def check_folder(path: Path) -> None:
-    """Raise FileNotFoundError unless a file can be made there."""
+    """Raise FileNotFoundError unless the folder exists."""
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
@@ -57,9 +56,9 @@ def check_folder(path: Path) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError if a file, not a device or a pipe, can never be made there.
+    """Raise OSError if a file, not a device or a pipe, can never be created there.
 
-    Whether the folder can be written to shows when a file is made in it.
+    Whether the folder is writable is found out when a file is created in it.
     """
     check_folder(path)
     try:
@@ -73,23 +72,23 @@ def check_place(path: Path) -> None:
 
 
 def resolve(path: str | os.PathLike[str]) -> Path:
-    """Where a path leads to, through all links; a circle of links is left as it is."""
+    """The target of a path, through all links; a loop of links is left unchanged."""
     return Path(os.path.realpath(path))
 
 
 def name_beside(place: Path) -> str:
     """Prefix of the names of temporary and lock files for this file.
 
-    They are short, whatever the length of its own name, and hidden.
+    They are hidden, and short whatever the length of the file name.
     """
     digest = hashlib.sha256(os.fsencode(os.path.normcase(place.name))).hexdigest()
     return f".hedgerow-{digest[:16]}"
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what writers of a file that were killed have left beside it.
+    """Remove temporary files of killed writers.
 
-    What a writer that lives is about to finish is removed too: see to it that there is none.
+    The file of an active writer would be removed too: make sure that there is none.
     """
     place = resolve(path)
     for leftover in place.parent.glob(f"{name_beside(place)}-{'[0-9a-f]' * 16}"):
@@ -97,7 +96,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
 
 
 def _find(place: Path) -> os.stat_result | None:
-    """What is there, if anything."""
+    """The file status, if it exists."""
     try:
         return place.stat()
     except FileNotFoundError:
@@ -114,9 +113,9 @@ def _create(path: Path, *, private: bool) -> BinaryIO:
 
 
 def _take_permissions(descriptor: int, other: os.stat_result) -> None:
-    """Give a file the owner, group and permissions of another, as far as that is permitted.
+    """Give a file the owner, group and permissions of another, as far as permitted.
 
-    Where the group cannot be the same, it may do no more than everybody may.
+    If the group cannot be the same, it gets only the permissions of others.
     """
     if sys.platform == "win32":
         return
@@ -130,5 +129,5 @@ def _take_permissions(descriptor: int, other: os.stat_result) -> None:
     if mine.st_uid != other.st_uid:
         with suppress(OSError):
             os.fchown(descriptor, other.st_uid, -1)
-    with suppress(PermissionError):  # of a file system that does not support them
+    with suppress(PermissionError):  # not supported by the file system
         os.fchmod(descriptor, mode)

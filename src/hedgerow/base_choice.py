@@ -1,4 +1,4 @@
-"""The choice of a base: from the parameters of an estimator to how its base model is found."""
+"""The choice of a base: from the parameters of an estimator to its base training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.training.base_training import BaseTraining
 
 __all__ = ["find_base", "is_fitted", "restore_base"]
 
-# Default number of folds for a base that is not fitted.
+# Default number of folds for an unfitted base.
 USUAL_FOLDS = 5
 
 
@@ -89,16 +89,16 @@ def adapt(base: Estimator, crf: Any) -> Estimator:
 
 
 def is_fitted(base: Any) -> bool:
-    """Whether it can be used as it is."""
+    """Whether it can be used without training."""
     return hasattr(unfreeze(base), "model_")
 
 
 def unfreeze(base: Any) -> Any:
-    """What is inside of scikit-learn's mark for a model that `clone` leaves as it is."""
+    """The model inside scikit-learn's FrozenEstimator, which `clone` does not reset."""
     return base.estimator if isinstance(base, FrozenEstimator) else base
 
 
 def restore_base(base: Estimator, *, was_fitted: bool) -> Estimator:
-    """The parameter ``base`` of a model that was loaded, from the base that it has."""
+    """The parameter ``base`` of a loaded model, from its fitted base."""
     restored: Estimator = base if was_fitted else clone(base)
     return restored

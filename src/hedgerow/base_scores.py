@@ -1,4 +1,4 @@
-"""Base scores: scores of labels that are given from outside, and which a model is trained on."""
+"""Base scores: label scores that the user passes, on top of which a model is trained."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hedgerow.sequences import Sequences
 
 __all__ = ["check_base_scores_given", "read_base_scores"]
 
-# Larger ones would leave nothing of the scores that are learnt.
+# Larger scores would swamp the scores that are learned.
 LARGEST = 1e9
 
 
 def check_base_scores_given(base_scores: Any, *, expected: bool, name: str) -> None:
-    """Raise ValueError unless scores are given if, and only if, a model was fitted with them.
+    """Raise ValueError unless scores are given if and only if a model was fitted with them.
 
     ``name`` is that of the estimator.
     """
@@ -46,8 +46,8 @@ def read_base_scores(
     Parameters
     ----------
     base_scores : list of (T, K), or (N, K)
-        Finite numbers; None if there are none. Columns of a frame that have the names of the labels
-        may stand in any order.
+        Finite numbers; None if there are none. Columns of a frame that are named after the labels
+        may be in any order.
     sequences : Sequences
         The X that they belong to.
     labels : Labels

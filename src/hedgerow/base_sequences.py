@@ -1,4 +1,4 @@
-"""Base sequences: what a base model sees, checked against what the model on top of it sees."""
+"""Base sequences: the features of a base model, checked against those of the model on top."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_no_base", "check_same_positions", "data_of_base", "of_base"]
 
 
 def check_no_base(X_base: Any, name: str) -> None:
-    """Raise ValueError if there is something to see for a base, which a model does not have.
+    """Raise ValueError if there are features for a base, but the model has none.
 
     ``name`` is that of the estimator.
     """
@@ -32,10 +32,10 @@ def check_no_base(X_base: Any, name: str) -> None:
 def data_of_base(
     raw: RawData, sequences: Sequences, group_column: Any, parents: GivenParents
 ) -> tuple[RawData, Any]:
-    """What a base reads of raw data, and the column that has the groups.
+    """The raw data of a base, and the column with the groups.
 
-    It is cut into sequences, and has parents, as that of the model on top, whose sequences are
-    given. A table may lack a column for them if that has a name.
+    They have the same sequences and parents as those of the model on top, which are given. A table
+    need not have columns for these if the columns are given by name.
     """
     if raw.X_base is None:
         return raw, group_column
@@ -59,7 +59,7 @@ def _lacks(X: Any, column: Any) -> bool:
 
 @contextmanager
 def of_base() -> Iterator[None]:
-    """Say of an error that it is about what the base sees."""
+    """Mark an error as one about the features of the base."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -67,7 +67,7 @@ def of_base() -> Iterator[None]:
 
 
 def check_same_positions(seen: Sequences, sequences: Sequences) -> None:
-    """Raise ValueError unless a base sees the same positions as the model on top of it."""
+    """Raise ValueError unless a base has the same positions as the model on top of it."""
     if seen.n_sequences != sequences.n_sequences:
         raise ValueError(
             f"X_base has {count_of(seen.n_sequences, 'sequence')} but X has "

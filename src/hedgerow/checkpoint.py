@@ -1,8 +1,8 @@
-"""Checkpoints: a training that was ended from outside goes on where it was.
+"""Checkpoints: an interrupted training run is resumed where it was.
 
-A checkpoint is written as a model file is: safetensors, JSON and a digest, whole or not at all. It
-holds what the training needs to go on, and what tells whether it is the same training: the kind of
-estimator, its parameters, and digests of its data.
+A checkpoint is written like a model file: safetensors, JSON and a digest, atomically. It contains
+the training state, and what identifies the training run: the kind of estimator, its parameters, and
+digests of its data.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
 TrainingState = TypeVar("TrainingState")
 
-# Parameters that do not change what is learnt; of a base model the fingerprint is compared.
+# Parameters that do not affect what is learned; a base model is compared by its fingerprint.
 FREE = frozenset({"n_jobs", "verbose", "callbacks", "base"})
 ADVICE = "delete the file to start again, or pass another path"
 
 
 class Checkpoint:
-    """Where a training is kept, so that it can go on after a kill.
+    """A file for the training state, so that training can be resumed after a kill.
 
-    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it, else it
-    begins. What comes out is the same model, bit for bit, as without an interruption. The file
-    stays when training is over; it is for the same estimator, parameters and data only. Parameters
-    are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. For
-    what objectives are compared by, see `hedgerow.objectives.Objective`.
-    One training at a time can use it: any other is refused with a BlockingIOError.
+    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it; otherwise
+    it starts from the beginning. The model is the same, bit for bit, as without an interruption.
+    The file is kept when training is over; it can be used only with the same estimator, parameters
+    and data. Parameters are compared by value: a set of labels equals a sorted list of them, and 1
+    equals 1.0. See `hedgerow.objectives.Objective` for how objectives are compared. Only one
+    training run at a time can use it: any other raises a BlockingIOError.
 
     Parameters
     ----------
     path : str or path
-        The file. It is replaced as a whole: there is a valid one at any moment.
+        The file. It is written atomically, so there is a valid one at any moment.
     every : int, default 10
-        It is written after every so many rounds of `TreeCRF`, or iterations of `LinearCRF`, and at
-        the end.
+        Number of rounds of `TreeCRF`, or iterations of `LinearCRF`, between checkpoints; it is also
+        written at the end.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Checkpoint:
 
 
 def check_checkpoint(checkpoint: Any) -> None:
-    """Raise TypeError for what is no checkpoint."""
+    """Raise TypeError if it is not a checkpoint."""
     if not isinstance(checkpoint, (Checkpoint, type(None))):
         raise TypeError(
             f"checkpoint is {checkpoint!r}; expected a hedgerow.Checkpoint, made from the path of "
@@ -81,19 +81,20 @@ def check_checkpoint(checkpoint: Any) -> None:
 
 @dataclass(frozen=True)
 class Identity:
-    """What makes a training the one that it is.
+    """What identifies a training run.
 
     Attributes
     ----------
     estimator : str
         Its class.
     parameters : mapping
-        Those it was made with that have a say in what is learnt, described when it began: objects
-        may change while they are used.
+        The parameters that affect what is learned, described when training began, since objects may
+        change while they are used.
     fingerprints : dict
-        Digests of what it learns from, None for what is not given.
+        Digests of the training data, None for what is not given.
     free : collection of str
-        Parameters that may change while it goes on, since they do not touch what was learnt so far.
+        Parameters that may change when training is resumed, since they do not affect what was
+        learned so far.
     """
 
     estimator: str
@@ -105,7 +106,7 @@ class Identity:
     def of(
         cls, estimator: Any, fingerprints: dict[str, str | None], free: Collection[str] = ()
     ) -> Identity:
-        """The identity of a training of `estimator` that is about to begin or to go on."""
+        """The identity of a training run of `estimator` that is about to begin or to be resumed."""
         parameters = {
             name: describe(name, value)
             for name, value in estimator.get_params(deep=False).items()
@@ -123,7 +124,7 @@ class Identity:
         }
 
     def difference(self, kept: Mapping[str, Any]) -> str | None:
-        """How the training that a file is of differs from this one; None if it does not."""
+        """How the training run of a file differs from this one; None if it does not."""
         mine = json.loads(json.dumps(self.to_json()))
         for name, what in (("version", "hedgerow"), ("estimator", "a")):
             if kept[name] != mine[name]:
@@ -133,7 +134,7 @@ class Identity:
             for name, value in mine["parameters"].items()
             if name not in self.free and value != kept["parameters"][name]
         ]
-        if not changes:  # else the data may be others for no other reason
+        if not changes:  # otherwise the data may differ for this reason alone
             changes = [
                 _tell_data_apart(name, kept["fingerprints"][name], now)
                 for name, now in mine["fingerprints"].items()
@@ -143,7 +144,7 @@ class Identity:
 
 
 class Record:
-    """The checkpoint of one training, which is the only one to use it within a ``with``."""
+    """The checkpoint of one training run, locked within a ``with`` block."""
 
     def __init__(self, checkpoint: Checkpoint, identity: Identity) -> None:
         self._path = checkpoint.path
@@ -161,9 +162,10 @@ class Record:
         self._lock.release()
 
     def read(self, unpack: Callable[[State], TrainingState]) -> TrainingState | None:
-        """The training state, as `unpack` reads it; None if the training has not begun.
+        """The training state, read by `unpack`; None if training has not begun.
 
-        Raises ModelFileError if the file is damaged, ValueError if it is of another training.
+        Raises ModelFileError if the file is damaged, ValueError if it belongs to another training
+        run.
         """
         path = self._path
         if self._lock.is_safe:
@@ -188,7 +190,7 @@ class Record:
             ) from error
 
     def check_limit(self, name: str, limit: int, n_done: int) -> None:
-        """Raise ValueError if more was done than the parameter `name` now allows."""
+        """Raise ValueError if there are already more steps than the parameter `name` allows."""
         if n_done > limit:
             raise ValueError(
                 f"the checkpoint {str(self._path)!r} has {n_done} rounds or iterations already, "
@@ -196,7 +198,7 @@ class Record:
             )
 
     def note(self, n_done: int, pack: Callable[[], State], *, last: bool = False) -> None:
-        """Write the training state if it is due after so many steps, or at the last one."""
+        """Write the training state if it is due after this many steps, or at the last one."""
         if n_done != self._n_written and (last or n_done % self._every == 0):
             if not self._lock.is_held:
                 raise RuntimeError(

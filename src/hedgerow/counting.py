@@ -1,4 +1,4 @@
-"""Counting: numbers of things in messages."""
+"""Counting: numbers with nouns in messages."""
 
 from __future__ import annotations
 

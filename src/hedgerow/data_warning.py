@@ -1,4 +1,4 @@
-"""Warnings about data: they can be used, but are probably a mistake."""
+"""Warnings about data that can be used, but probably contain a mistake."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _collected: ContextVar[Collected | None] = ContextVar("collected", default=None)
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but are probably a mistake.
+    """The data can be used, but probably contain a mistake.
 
-    Warned of are a flat table without groups that looks like many sequences, numbers that are
-    stored as text, test rows of groups that were trained on, labels that the model does not know,
-    a single label to learn from, an ``eval_metric`` without data to measure it on, and too few
-    sequences to hold some of them out.
-    ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them,
-    ``"error"`` in place of ``"ignore"`` makes them errors.
+    There are warnings about a flat table without groups that looks like many sequences, numbers
+    that are stored as text, test data with groups of the training data, labels that the model does
+    not know, training data with a single label, an ``eval_metric`` without evaluation data, and too
+    few sequences to hold some of them out. ``warnings.filterwarnings("ignore",
+    category=hedgerow.DataWarning)`` silences them; ``"error"`` instead of ``"ignore"`` turns them
+    into errors.
     """
 
 

@@ -1,7 +1,7 @@
-"""Decoding: from scores or marginals to labels, by one of two decoders.
+"""Decoding: from scores or marginals to labels, with one of two decoders.
 
 Viterbi finds the most probable labelling of a sequence as a whole; decoding by marginals finds the
-labelling that is expected to have the most labels right.
+labelling with the largest expected number of correct labels.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def decode_marginals(
 ) -> NDArray[np.int32]:
     """The most probable label of each position, (N,).
 
-    Under constraints it is the labelling, of those that are allowed, whose labels have the largest
-    sum of probabilities. ``marginals`` (N, K) may be changed; ``known`` (N,) has codes of labels
-    that are known, and -1; ``parents`` as in `Scores`.
+    With constraints it is the allowed labelling whose labels have the largest sum of probabilities.
+    ``marginals`` (N, K) may be overwritten; ``known`` (N,) are codes of known labels, or -1;
+    ``parents`` as in `Scores`.
     """
     if constraints is None:
         codes: NDArray[np.int32] = marginals.argmax(axis=1).astype(np.int32)

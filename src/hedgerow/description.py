@@ -1,6 +1,6 @@
-"""Descriptions: parameters as JSON values, equal for parameters that mean the same.
+"""Descriptions: parameters as JSON values, which are equal for equivalent parameters.
 
-A checkpoint holds them, to tell whether it is of the same training.
+A checkpoint stores them to identify its training run.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def describe(name: str, value: Any) -> Any:
     """Describe the parameter `name`.
 
     An object is described by the name of its class and by its state, which is the first of these
-    that there is: what its method ``get_params()`` returns, as scikit-learn's objects have it; the
-    fields of a dataclass, but for those with ``compare=False``; its attributes. A function is
-    described by its name. Raises TypeError if the state is hidden, or holds more than plain values,
-    NumPy arrays, dataclasses and functions.
+    that exists: what its method ``get_params()`` returns, as for scikit-learn's objects; the fields
+    of a dataclass, except those with ``compare=False``; its attributes. A function is described by
+    its name. Raises TypeError if the state is hidden, or contains anything but plain values, NumPy
+    arrays, dataclasses and functions.
     """
     if not is_object(name, value):
         return _describe_value(name, plain_value(name, value))
-    if name == "random_state":  # a checkpoint holds the seed that was drawn from it
+    if name == "random_state":  # a checkpoint stores the seed that was drawn from it
         return f"a {_class_name(value)}"
-    if type(value) in (list, tuple):  # of metrics, some of which have names
+    if type(value) in (list, tuple):  # of metrics, some of which are names
         return [describe(name, item) for item in value]
     if type(value) is dict:
         return {"pairs": [[key, describe(name, value[key])] for key in value]}
@@ -53,7 +53,7 @@ def describe(name: str, value: Any) -> Any:
 
 
 def show(described: Any) -> str:
-    """A description in the words of Python, for a message."""
+    """A description as Python source, for a message."""
     if isinstance(described, list):
         return f"[{', '.join(map(show, described))}]"
     if not isinstance(described, dict):
@@ -71,7 +71,7 @@ def show(described: Any) -> str:
 
 
 def _read_state(where: str, value: Any) -> dict[str, Any]:
-    """What an object holds, by name."""
+    """The state of an object, by name."""
     if callable(getattr(value, "get_params", None)):
         return dict(value.get_params())
     if _is_dataclass(value):
@@ -84,7 +84,7 @@ def _read_state(where: str, value: Any) -> dict[str, Any]:
 
 
 def _is_dataclass(value: Any) -> bool:
-    """Whether its own class is a dataclass; one that only derives from one may hold more."""
+    """Whether its own class is a dataclass; a subclass of one may have more state."""
     return "__dataclass_fields__" in vars(type(value))
 
 
@@ -98,7 +98,7 @@ def _describe_object(where: str, value: Any, state: Mapping[str, Any]) -> dict[s
 
 
 def _describe_function(where: str, function: FunctionType) -> dict[str, str]:
-    """A function is described by its name, which must say all about it."""
+    """A function is described by its name, which must identify it."""
     if function.__closure__ or not function.__name__.isidentifier():
         raise TypeError(
             f"{where} is a function that has no name, or uses variables around it; write it with "
@@ -115,7 +115,7 @@ def _describe_value(where: str, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind != "O":
         return {"array": fingerprint(value), "shape": list(value.shape)}
     if isinstance(value, Mapping):
-        keys = plain_value(where, dict.fromkeys(value))  # in an order that repeats
+        keys = plain_value(where, dict.fromkeys(value))  # in a reproducible order
         return {"pairs": [[key, _describe_value(f"{where}[{key!r}]", value[key])] for key in keys]}
     plain = value if isinstance(value, list | tuple) else plain_value(where, value)
     if isinstance(plain, list | tuple):

@@ -1,4 +1,4 @@
-"""Estimator: what LinearCRF and TreeCRF share, a scikit-learn shell around a model."""
+"""Estimator: what LinearCRF and TreeCRF share, a scikit-learn interface to a model."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class Estimator(NamedParameters, Predictor, Trainable):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     loss_: float
-    base_: Estimator  # what it was trained on top of; only if there is such a model
+    base_: Estimator  # the base model, if there is one
     queries: RelationalFeatures | None
-    recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
+    recipe_: dict[str, Any]  # how files are read, if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn has to know of the input.
+        """What scikit-learn has to know about the input.
 
-        Not that this is a classifier: for one, an integer ``cv`` would deal out single rows by
-        their label, which tears sequences apart, and lists of sequences would be refused.
+        This is not tagged as a classifier: an integer ``cv`` would then stratify single rows by
+        label, which splits sequences, and lists of sequences would raise an error.
         """
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -80,21 +80,21 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     @abstractmethod
     def _pack(self) -> dict[str, Any]:
-        """Metadata that only this kind of model has in its file."""
+        """Metadata that only this kind of model stores in its file."""
 
     @abstractmethod
     def _unpack(self, metadata: dict[str, Any]) -> None:
         """Read what `_pack` wrote into a model; raises `hedgerow.ModelFileError`."""
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
-        """How labels that depend on each other in this way are found; for subclasses to change."""
+        """The trellis for inference with this grammar; subclasses may override it."""
         return build_trellis(grammar)
 
     def given_potentials(self) -> tuple[Potential, ...]:
-        """Potentials that add scores to those that are learnt; for subclasses to give.
+        """Potentials that add scores to the learned ones; subclasses may override it.
 
-        They are not kept in model files and checkpoints: the class and its parameters must say
-        all about them.
+        They are not saved in model files and checkpoints: the class and its parameters must define
+        them completely.
         """
         return ()
 
@@ -136,11 +136,11 @@ class Estimator(NamedParameters, Predictor, Trainable):
             ``{"X": X, "y": y, "parents": parents}`` instead of a tuple passes further arguments.
         init : fitted estimator of the same class, optional
             A model for a warm start. The trees of a `TreeCRF` are kept, and `n_rounds` more are
-            added. On the same data the result is that of one longer training, bit for bit. Its
-            labels and the bins of its columns are kept too. A `LinearCRF` starts from the weights
-            of `init`; weights of new attributes or labels start at zero.
+            added. On the same data the result is the same as that of one longer training run, bit
+            for bit. The labels of the model and the bins of its columns are kept too. A `LinearCRF`
+            starts from the weights of `init`; weights of new attributes or labels start at zero.
         checkpoint : hedgerow.Checkpoint, optional
-            A file to save the state of the training to, and to resume from if it exists. Callbacks
+            A file to save the training state to, and to resume from if it exists. Callbacks
             are called for new rounds or iterations only. `n_rounds` may change, unless the number
             of rounds for the likelihood depends on it; `max_iter` may change for the likelihood.
         parents : list of arrays, or (N,) for a flat X, optional
@@ -156,7 +156,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             by the names of the labels. All prediction methods need them too.
         X_base : optional
             Features of the base model of a `TreeCRF`, if it does not use X: the same sequences with
-            other features, in any form.
+            other features, in any format.
         comm : hedgerow.comm.Comm, optional
             For training on several machines: each worker calls `fit` with its own sequences and its
             connection to the others. All workers get the same model.
@@ -169,13 +169,13 @@ class Estimator(NamedParameters, Predictor, Trainable):
     def read_labelled(
         self, raw: RawData, labels: Labels | None = None, comm: Comm = ALONE
     ) -> Labelled:
-        """Read training data, with labels that are known if it is the base of another model."""
+        """Read training data; the labels are given if this is the base of another model."""
         training = self._training(comm=comm)
         training.check_shareable(raw.X)
         return training.read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
-        """Train the model on data that `read_labelled` gave, all of them or a part."""
+        """Train the model on data from `read_labelled`, all of them or a part."""
         return self._become(self._training(comm=labelled.comm).fit(labelled))
 
     def _training(
@@ -185,7 +185,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         checkpoint: Checkpoint | None = None,
         comm: Comm = ALONE,
     ) -> Training[Any, Any]:
-        """Check all parameters, and say how the model is trained."""
+        """Check all parameters, and return how the model is trained."""
         check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
@@ -193,7 +193,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return Training(self, trainer, stopping, eval_set, init, checkpoint, base, comm)
 
     def _become(self: AnyEstimator, attributes: dict[str, Any]) -> AnyEstimator:
-        """Take on what was learnt in place of what was before."""
+        """Replace the previous model, if any, by the one that was just trained."""
         fitted = self.__dict__ | attributes
         for name in {"recipe_", "base_"} - attributes.keys():
             fitted.pop(name, None)
@@ -202,12 +202,12 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return self
 
     def _base_training(self, init: Any) -> BaseTraining | None:
-        """Check the parameters of a base model, if there is to be one, and say how it is found."""
+        """Check the parameters of the base model, if any, and return how it is obtained."""
         return None
 
     @abstractmethod
     def _trainer(self, init: Any) -> Trainer[Any, Any]:
-        """Check the parameters that only this kind of model has, and say how it is trained."""
+        """Check the parameters that only this kind of model has, and return its trainer."""
 
     def _check_init(self, init: Any) -> None:
         if init is None:
@@ -220,27 +220,27 @@ class Estimator(NamedParameters, Predictor, Trainable):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
 
-        The file is written beside its place and moved there when it is whole. It has the
-        permissions of the file that it takes the place of, if there is one. It keeps the parameters
-        as plain values, such as lists for sets, arrays and Series. It cannot keep objects:
-        ``objective`` and ``eval_metric``, unless they are names, ``random_state``, unless it is a
-        number, and ``callbacks`` are None in a model that was loaded. Such a model predicts as the
-        saved one did; to train it anew, set its objective first, ``set_params(objective=...)``.
+        The file is written atomically, and keeps the permissions of a file that it replaces.
+        Parameters are saved as plain values: sets, arrays and Series become lists. Objects cannot
+        be saved: in a loaded model, ``callbacks`` is None, and so are ``objective`` and
+        ``eval_metric`` unless they are names, and ``random_state`` unless it is a number. Such a
+        model predicts as before; to train it again, set its objective first,
+        ``set_params(objective=...)``.
         """
         check_fitted(self)
         persist.write(Path(path), type(self).__name__, self.to_state())
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write the model as JSON, for programs that are not hedgerow.
+        """Write the model as JSON, for other programs.
 
-        It has the labels, the columns, the weights of label patterns, and the trees or the weights
-        of attributes. :doc:`/guides/json` is the schema, and has a program of some thirty lines
-        that computes scores from it. hedgerow itself reads what `save` writes.
+        It contains the labels, the columns, the weights of label patterns, and the trees or the
+        weights of attributes. :doc:`/guides/json` describes the schema, and has a short program
+        that computes scores from it. hedgerow cannot load it; use `save` for that.
 
         Parameters
         ----------
         path
-            Where to write it; None: return the text.
+            The file to write; None: return the text.
 
         Returns
         -------
@@ -263,7 +263,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return None
 
     def _document(self) -> dict[str, Any]:
-        """The model as plain JSON values, with that of its base if it has one."""
+        """The model as plain JSON values, with its base if it has one."""
         parameters = persist.pack_parameters(plain_parameters(self))
         document = export_model(self.model_, type(self).__name__, parameters)
         if (base := self.__dict__.get("base_")) is not None:
@@ -271,7 +271,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return document
 
     def to_state(self) -> State:
-        """Everything that a model file has to hold."""
+        """The contents of a model file."""
         metadata = {
             "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
@@ -283,7 +283,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         }
         tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
         state = State(tensors, metadata)
-        for potential in self.model_.potentials[-len(self.learns) :]:  # those given come first
+        for potential in self.model_.potentials[-len(self.learns) :]:  # the given ones come first
             state |= potential.pack()
         if self.model_.takes_base_scores:
             state.metadata["base_scores"] = True
@@ -346,7 +346,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
 
 def _unpack_base(state: State, labels: Labels) -> Estimator:
-    """Read the base that a model was trained on top of; raises `hedgerow.ModelFileError`."""
+    """Read the base model; raises `hedgerow.ModelFileError`."""
     with expecting("its base"):
         kind, inner = unpack_base(state)
         kinds = {each.__name__: each for each in Estimator.__subclasses__()}

@@ -1,8 +1,8 @@
-"""Exact sums: the same to the last bit in any order, and however sequences are divided.
+"""Exact sums: the same to the last bit in any order, however sequences are divided.
 
-Numbers are rounded to multiples of a power of two that is fixed in advance, from a bound on what
-they come to in all. A double adds up such multiples without rounding, and so do integers where
-several workers have a part of the sum each.
+Numbers are rounded to multiples of a power of two that is fixed in advance, from a bound on their
+sum. Doubles add up such multiples without rounding, and so do integers if several workers each have
+a part of the sum.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["ExactTotal", "SumGrid", "count_all", "curvature_grid", "exact_sum", 
 
 Vector = NDArray[np.float64]
 
-# A loss of a position is expected to be below this; beyond, sums are rounded as they come.
+# The loss of a position is assumed to be below this; larger ones are rounded as usual.
 LARGEST_LOSS = 2.0**30
 # 2^(SMALLEST - 1) is the smallest number above 0.
 SMALLEST = -1073
-# Losses that are added up, of sequences or of positions.
+# Maximum number of losses that are added up, of sequences or of positions.
 MOST_TERMS = 2.0**31
 
 
@@ -35,7 +35,7 @@ class SumGrid:
     Attributes
     ----------
     bound : float
-        The sizes of all numbers that are added come to no more; 0: numbers stay as they are. The
+        Upper bound on the sum of absolute values; 0: numbers are not rounded. The
         unit is that of ``SumGrid`` in the compiled module.
     """
 
@@ -68,7 +68,7 @@ def curvature_grid(bound: float) -> SumGrid:
 
 
 class ExactTotal(NamedTuple):
-    """A sum in three parts, each a sum of multiples of a unit of its own; it is their sum."""
+    """A sum in three parts, each a sum of multiples of its own unit."""
 
     high: float
     middle: float
@@ -76,7 +76,7 @@ class ExactTotal(NamedTuple):
 
     @classmethod
     def of(cls, values: NDArray[np.float64], bound: float) -> ExactTotal:
-        """Of losses, (n,), of positions that count ``bound`` in all workers together."""
+        """The sum of losses, (n,), of positions with the total weight ``bound`` in all workers."""
         grids = _grids(bound)
         if grids is None:
             return cls(float(values.sum()), 0.0)
@@ -88,7 +88,7 @@ class ExactTotal(NamedTuple):
         return cls(*sums)
 
     def plus(self, other: ExactTotal) -> ExactTotal:
-        """Of both."""
+        """The sum of both."""
         return ExactTotal(*(a + b for a, b in zip(self, other, strict=True)))
 
     def share(self, bound: float, comm: Comm) -> ExactTotal:
@@ -108,7 +108,7 @@ class ExactTotal(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _grids(bound: float) -> list[SumGrid] | None:
-    """Those of the three parts, for up to `MOST_TERMS` losses; None if there is no bound."""
+    """The grids of the three parts, for up to `MOST_TERMS` losses; None without a bound."""
     if not bound > 0 or not np.isfinite(LARGEST_LOSS * bound):
         return None
     grids = [SumGrid(LARGEST_LOSS * bound)]

@@ -1,4 +1,4 @@
-"""Fingerprints: digests that tell whether data are the same."""
+"""Fingerprints: digests that show whether data are the same."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hedgerow.comm import ALONE, Comm
 
 __all__ = ["fingerprint", "fingerprint_sequences"]
 
-# Numbers of an array that are digested at one go: copies are small, and Ctrl-C is heard.
+# Number of array elements that are digested at a time: copies are small, and Ctrl-C works.
 BLOCK = 1 << 22
 
 
 def fingerprint(*parts: Any) -> str:
-    """A digest of arrays, text and numbers, and of dataclasses, lists and dicts of such."""
+    """A digest of arrays, text and numbers, and of dataclasses, lists and dicts of these."""
     digest = hashlib.sha256()
     for part in parts:
         _feed(digest, part)
@@ -34,19 +34,19 @@ def fingerprint_sequences(
     entries: tuple[NDArray[np.int64], Sequence[NDArray[Any]]] | None = None,
     comm: Comm = ALONE,
 ) -> str:
-    """A digest of sequences, whatever their order, and whichever worker has which.
+    """A digest of sequences, independent of their order and of the worker that has them.
 
     Parameters
     ----------
     offsets : (S + 1,)
         Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
     arrays : (N, ...)
-        What positions have; numbers are the same in single and in double precision.
+        Values of the positions; equal numbers in single and double precision give the same digest.
     entries
-        What positions have any number of: position t the elements ``indptr[t]`` to
+        Values of which positions have any number: position t has the elements ``indptr[t]`` to
         ``indptr[t + 1]`` of some arrays; `indptr` and the arrays.
     comm
-        Workers, each of which has sequences of its own.
+        Workers, each of which has its own sequences.
     """
     by_position = list(arrays)
     indptr, by_entry = (None, ()) if entries is None else entries
@@ -74,7 +74,7 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
     elif isinstance(part, _core.StringIndex):
         _feed(digest, part.to_arrays())
     elif is_dataclass(part):
-        # What is not to be compared, such as names of sequences, changes no training.
+        # What is not compared, such as names of sequences, does not affect training.
         _feed(digest, [getattr(part, field.name) for field in fields(part) if field.compare])
     elif isinstance(part, Mapping):
         _feed(digest, list(part.items()))
@@ -89,7 +89,7 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
 
 
 def _feed_array(digest: hashlib._Hash, array: NDArray[Any]) -> None:
-    """Feed the numbers in the order of their indices, however they lie in memory."""
+    """Feed the numbers in the order of their indices, whatever the memory layout."""
     rows = array if array.ndim else array[None]
     step = max(1, BLOCK * len(rows) // max(1, rows.size))
     for first in range(0, len(rows), step):

@@ -1,8 +1,8 @@
-"""Which position comes before which: in chains, and in tree-shaped graphs.
+"""Graph: which position comes before which, in chains and in tree-shaped graphs.
 
-Sequences are chains, or forests of rooted trees: ``parents`` (N,) int32 then say where in its
-sequence the parent of each position is, -1 for a root, and None stands for chains, in which the
-parent is the position before. ``offsets`` (S + 1,) say where sequences begin and end.
+Sequences are chains, or forests of rooted trees: ``parents`` (N,) int32 are then the indices of the
+parents in their sequences, -1 for a root; None means chains, in which the parent is the previous
+position. ``offsets`` (S + 1,) are the bounds of the sequences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def find_roots(offsets: NDArray[np.int64], parents: NDArray[np.int32] | None) ->
 
 
 def find_leaves(offsets: NDArray[np.int64], parents: NDArray[np.int32] | None) -> NDArray[np.intp]:
-    """Positions that are nobody's parent, in order: the last ones of chains."""
+    """Positions without children, in order: the last ones of chains."""
     if parents is None:
         return offsets[1:][offsets[1:] > offsets[:-1]] - 1
     is_leaf = np.ones(len(parents), np.bool_)
@@ -33,7 +33,7 @@ def find_leaves(offsets: NDArray[np.int64], parents: NDArray[np.int32] | None) -
 def positions_before(
     offsets: NDArray[np.int64], parents: NDArray[np.int32] | None
 ) -> NDArray[np.int64]:
-    """The position of each one's parent among all, (N,), -1 for roots."""
+    """Index of each position's parent among all positions, (N,), -1 for roots."""
     if parents is None:
         before = np.arange(-1, int(offsets[-1]) - 1)
         before[find_roots(offsets, None)] = -1

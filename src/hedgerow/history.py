@@ -1,4 +1,4 @@
-"""History: the figures of a training, step by step."""
+"""History: loss and metrics of each training step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["History"]
 
 
 class History(dict[str, list[float]]):
-    """A dict of lists, one figure per step, that shows itself in short.
+    """A dict of lists, one value per step, that prints as a summary.
 
-    Figures that were not noted from the beginning are those of the last steps.
+    A list that is shorter than the others has the values of the last steps.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class History(dict[str, list[float]]):
         return max(map(len, self.values()), default=0)
 
     def at(self, step: int) -> dict[str, float]:
-        """All figures that were noted at a step, counted from 1."""
+        """All values at a step, counted from 1."""
         place = step - 1 - self.n_steps
         return {
             name: float(figures[place])
@@ -58,7 +58,7 @@ class History(dict[str, list[float]]):
         )
 
     def _summary(self) -> tuple[list[str], list[list[Any]]]:
-        """Every figure at the first step, at its best, and at the last one."""
+        """Every metric at the first step, at its best step, and at the last step."""
         rows = []
         for name, figures in self.items():
             if figures:

@@ -1,7 +1,7 @@
-"""Identities of sequences: numbers that draws depend on, whatever the order of the sequences.
+"""Identities of sequences: numbers for random draws that do not depend on their order.
 
-A sequence that has a name, such as the group of its rows, is known by it; others are known by what
-they hold.
+A sequence with a name, such as the group of its rows, is identified by it; others by their
+contents.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def identify_sequences(
     ``attributes`` are digests of their names, (A,), which stand for their numbers.
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
-    only where sequences of any worker have the same name or hold the same, which have different
-    numbers nevertheless; if they have these in common too, which has which does not matter.
+    only if sequences of any worker have the same name or contents, since these must have different
+    numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
+    which number.
     """
     own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
@@ -64,7 +65,7 @@ def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Id
 
 
 def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
-    """A random number of each identity under a key, uniform in [0, 1)."""
+    """A random number for each identity under a key, uniform in [0, 1)."""
     bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
     return (bits >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
 
@@ -72,7 +73,7 @@ def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
 def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float:
     """The number at a place, from 0, among the sorted random numbers of all workers.
 
-    Workers send no numbers, but how many of theirs begin with the same bits.
+    Workers do not send the numbers, only counts of those that begin with the same bits.
     """
     if comm.size == 1:
         return float(np.partition(uniforms, place)[place])
@@ -91,7 +92,7 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
 
 
 def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
-    """Digests of what sequences are called, or else of what they hold, (S,)."""
+    """Digests of the names of sequences, or of their contents, (S,)."""
     if sequences.ids is not None:
         names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
         return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
@@ -106,7 +107,7 @@ def _digest_arrays(
     sparse: SparseRows | None = None,
     attributes: Identities | None = None,
 ) -> Identities:
-    """Digests of what arrays and rows have for each sequence, (S,)."""
+    """Digests of the parts of arrays and rows that belong to each sequence, (S,)."""
     held: NDArray[Any] = np.empty(0) if sparse is None else sparse.indices
     if attributes is not None:
         held = attributes[held]

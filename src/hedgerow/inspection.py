@@ -1,4 +1,4 @@
-"""Inspection: how much a model needs each feature, on data of your choice."""
+"""Inspection: permutation importance of features."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def permutation_importance(
     base_scores: Any = None,
     X_base: Any = None,
 ) -> Any:
-    """How much a score drops when the values of a feature are shuffled.
+    """Permutation importance: how much a score drops when the values of a feature are shuffled.
 
     scikit-learn's function of this name supports flat arrays and frames only, and would also
-    shuffle the group column, which breaks sequences. This one takes sequences in any form. It
-    shuffles a feature over all positions of all sequences, and does not shuffle the columns of
-    groups and of parents.
+    shuffle the group column, which destroys the sequences. This one accepts sequences in any
+    format. It shuffles a feature over all positions of all sequences, and does not shuffle the
+    columns of groups and parents.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def permutation_importance(
     X, y
         Sequences and their labels, preferably a test set.
     scoring : str, callable, list, dict or None, default None
-        The score: the name of one of scikit-learn's scorers, which is taken over positions (see
+        The score: the name of one of scikit-learn's scorers, computed over positions (see
         `hedgerow.scorers.make_position_scorer`), a callable ``scorer(estimator, X, y)``, or None
         for ``estimator.score``. A list of names or a dict of scorers gives a dict of results.
     n_repeats : int, default 5
         How often each feature is shuffled.
     random_state : int, RandomState or None, default None
-        The seed of the shuffling.
+        Random seed.
     sample_weight : (S,), or (N,) for a flat X, optional
         Weights for the scorer.
     groups : (N,), optional
@@ -63,9 +63,9 @@ def permutation_importance(
     parents : list of arrays, or (N,) for a flat X, optional
         Parents of the positions; not needed by a model with a `parents_column`.
     base_scores : list of (T, K) arrays, or (N, K), optional
-        Scores that the model adds its own to, if it was fitted with such; they are not shuffled.
+        Base scores, if the model was fitted with `base_scores`; they are not shuffled.
     X_base : optional
-        What a base model sees, if it sees other features; it is not shuffled.
+        Features of the base model, if it does not use X; they are not shuffled.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def _read_scorer(scoring: Any) -> Scorer:
 
 
 def _columns_apart(crf: Any, parents: Any) -> dict[Role, str | int]:
-    """Columns of X that are no features."""
+    """Columns of X that are not features."""
     found = {role: getattr(crf, role.parameter, None) for role in (GROUPS, PARENTS)}
     if parents is not None:
         del found[PARENTS]
@@ -179,7 +179,7 @@ def _find_columns(block: Any, apart: Mapping[Role, str | int]) -> dict[str, Any]
 
 
 def _shuffle(block: Any, column: Any, order: NDArray[np.int64]) -> Any:
-    """The same rows, with the values of one column in another order."""
+    """The same rows, with the values of one column shuffled."""
     if isinstance(block, list):
         return _shuffle_key(block, column, order.tolist())
     if isinstance(block, nw.DataFrame):

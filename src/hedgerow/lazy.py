@@ -1,4 +1,4 @@
-"""Lazy attributes: computed when first asked for, without a lock."""
+"""Lazy attributes: computed on first access, without a lock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Value = TypeVar("Value")
 
 
 class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
-    """A property that is computed once and kept in the object, which is of `LazyAttributes`.
+    """A property of `LazyAttributes` that is computed once and stored in the object.
 
     Up to Python 3.11, `functools.cached_property` holds one lock for all objects of a class while
-    it computes: a process forked at that moment by another thread inherits the lock, closed for
-    ever. Here threads that ask at the same time each compute the value, and the first to finish
-    wins.
+    it computes: a process forked at that moment by another thread inherits the locked lock, which
+    is never released. Here threads that access it at the same time each compute the value, and the
+    first to finish wins.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
@@ -34,7 +34,7 @@ class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
     def __get__(self, instance: object, owner: type) -> Value: ...
 
     def __get__(self, instance: object | None, owner: type) -> Value | lazy[Value]:
-        """The value; afterwards it lies in the object itself, where it is found first."""
+        """The value; afterwards it is found in the object itself."""
         if instance is None:
             return self
         value: Value = vars(instance).setdefault(self._name, self._compute(instance))
@@ -42,14 +42,14 @@ class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
 
 
 class LazyAttributes:
-    """Base of classes with lazy attributes: copies and pickles leave out what was computed.
+    """Base of classes with lazy attributes: copies and pickles leave out computed values.
 
     Another thread may compute one of them at that moment.
     """
 
     def __getstate__(self) -> dict[str, object]:
         """All other attributes."""
-        state = dict(vars(self))  # in one step, which no other thread can come between
+        state = dict(vars(self))  # in one step, so that no other thread can interfere
         return {
             name: value
             for name, value in state.items()

@@ -1,7 +1,7 @@
-"""L-BFGS, for losses that are smooth.
+"""L-BFGS, for smooth losses.
 
-scipy's L-BFGS-B takes several times the time and memory, for bounds that are not there, cannot be
-interrupted and go on later, and its bits depend on the threads of BLAS.
+scipy's L-BFGS-B takes several times the time and memory for bounds that are not needed, cannot be
+interrupted and resumed, and its result depends on the threads of BLAS.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ Loss = Callable[[Vector], tuple[float, Vector]]
 # Weights, the loss there, and its gradient.
 Point = tuple[Vector, float, Vector]
 
-# Steps that L-BFGS remembers, and iterations over which the loss must have fallen.
+# Number of steps that L-BFGS remembers, and of iterations over which the loss must decrease.
 MEMORY = 6
 PERIOD = 10
 
-# Backtracking: a step must lower the loss by this share of what the slope promises; else it is
-# halved, at most so often. Of a fresh direction, the plain gradient's, no scale is known.
+# Backtracking: a step must decrease the loss by this share of the linear prediction; otherwise it
+# is halved, at most this many times. A fresh direction, the plain gradient, has no known scale.
 PROMISE = 1e-4
 MAX_HALVINGS = 20
 MAX_FRESH_HALVINGS = 100
-# Differences of the loss below this share of what it was at first may be rounding errors.
+# Differences of the loss below this share of the initial loss may be rounding errors.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation stopped.
+    """The result of a minimisation.
 
     Attributes
     ----------
@@ -59,9 +59,10 @@ class Minimum:
     n_iter : int
         Number of iterations.
     converged : bool
-        Whether the loss has settled.
+        Whether the loss has converged.
     steepest : int or None
-        If no step lowered the loss though its slope is steep: the weight with the steepest slope.
+        If no step decreased the loss although its slope is steep: the weight with the steepest
+        slope.
     """
 
     weights: Vector
@@ -71,12 +72,12 @@ class Minimum:
     steepest: int | None = None
 
 
-# Gives weights and their loss after each iteration, and returns where it stopped.
+# Yields weights and their loss after each iteration, and returns the result.
 Descent = Generator[tuple[Vector, float], None, Minimum]
 
 
 def finish(descent: Descent) -> Minimum:
-    """Go through all iterations."""
+    """Run all iterations."""
     while True:
         try:
             next(descent)
@@ -87,15 +88,15 @@ def finish(descent: Descent) -> Minimum:
 
 @dataclass(frozen=True)
 class Iterations:
-    """Counts iterations, and says when it is enough.
+    """Counts iterations, and decides when to stop.
 
     Attributes
     ----------
     max_iter, tol
-        Enough are so many iterations, or that the last ten have lowered the loss by no more than
-        `tol` times the loss; ``tol=0`` leaves only the first rule.
+        Stop after `max_iter` iterations, or if the last ten have decreased the loss by no more than
+        `tol` times the loss; ``tol=0`` turns the second rule off.
     losses : list of float
-        The loss after each iteration; those that are there already count.
+        The loss after each iteration, including those that are there already.
     """
 
     max_iter: int
@@ -104,7 +105,7 @@ class Iterations:
 
     @property
     def over(self) -> bool:
-        """Whether it is enough."""
+        """Whether to stop."""
         if len(self.losses) >= self.max_iter:
             return True
         if self.tol == 0 or len(self.losses) <= PERIOD:
@@ -115,20 +116,20 @@ class Iterations:
     def rounding(self, loss: float) -> float:
         """Differences of the loss up to this may be rounding errors.
 
-        `loss` is the initial loss if there were no iterations yet. A loss that is zero to begin
-        with has slopes that are rounding errors.
+        `loss` is the initial loss if there were no iterations yet. If the initial loss is zero, its
+        slopes are rounding errors.
         """
         return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
     def end(self, weights: Vector, loss: float, steepest: int | None = None) -> Minimum:
-        """The minimum, found after these iterations; where no step lowers the loss, see there."""
+        """The minimum, found after these iterations."""
         n_iter = len(self.losses)
         converged = n_iter < self.max_iter and steepest is None
         return Minimum(weights, loss, n_iter, converged, steepest)
 
 
 def build_metric(n_weights: int) -> _core.InverseHessian:
-    """A model of the curvature that knows nothing yet."""
+    """An initial model of the curvature."""
     return _core.InverseHessian(n_weights, MEMORY)
 
 
@@ -139,22 +140,22 @@ def minimize(
     metric: _core.InverseHessian,
     n_threads: int,
 ) -> Descent:
-    """Minimise a smooth loss, which gives its value and gradient, from some weights on.
+    """Minimise a smooth loss, which returns its value and gradient, starting from some weights.
 
-    ``metric`` is what is known of the curvature, and is taught in turn. With weights, iterations
-    and metric as they were after an iteration, a minimisation goes on as if it had never stopped.
+    ``metric`` is the current estimate of the curvature, which is updated. With the weights,
+    iterations and metric after an iteration, minimisation continues as if it had never stopped.
     """
     value, gradient = loss(weights)
     direction = np.empty_like(weights)
     while not iterations.over and gradient.any():
-        fresh = metric.is_empty  # the direction is the plain gradient's, of no known scale
+        fresh = metric.is_empty  # the direction is the plain gradient, of unknown scale
         metric.fill_direction(gradient, direction, n_threads)
         metric.make_room()
         ray = _Ray(loss, weights, direction, n_threads)
         step = ray.search(value, gradient, fresh)
         if step is not None:
             value, new_gradient = ray.at(step)[1:]
-            ray.forget()  # the weights are made again: the metric needs as much memory first
+            ray.forget()  # the weights are recomputed: the metric needs the memory first
             metric.push(direction, step, gradient, new_gradient, n_threads)
             gradient = new_gradient
             weights = ray.weights_at(step)
@@ -190,18 +191,18 @@ def backtrack(
     iterations: Iterations,
     fresh: bool,
 ) -> Backtracking:
-    """Halve a step until it lowers the loss enough.
+    """Halve a step until it decreases the loss enough.
 
     Parameters
     ----------
     at
-        Where a step of some size leads, and the loss there.
+        The point after a step of some size, and the loss there.
     weights, value, slopes
         Where it begins.
     direction
-        That of the step, which is of size 1 at first. A fresh one has length 1 at most.
+        Direction of the step, which has size 1 at first. A fresh one has length 1 at most.
     iterations
-        Iterations so far; their `tol` and first loss give the smallest decrease that counts.
+        Iterations so far; their `tol` and first loss give the smallest relevant decrease.
     """
     if not direction.any():
         return Backtracking(None)
@@ -223,7 +224,7 @@ def backtrack(
         promise = dot(slopes, weights - point[0])
         rise = point[1] - value
         if steep and -0.01 * least <= rise < 0:
-            break  # a rounding error, where so much was promised
+            break  # a rounding error, compared with the prediction
         if rise <= -PROMISE * promise and rise < 0:
             return Backtracking(point)
         finite |= bool(np.isfinite(rise))
@@ -235,7 +236,7 @@ def backtrack(
 
 
 class _Ray:
-    """The loss along a ray; remembers its last point, for value and slope are asked for in turn."""
+    """The loss along a ray; caches its last point, since value and slope are requested in turn."""
 
     def __init__(self, loss: Loss, origin: Vector, direction: Vector, n_threads: int) -> None:
         self._loss = loss
@@ -248,14 +249,14 @@ class _Ray:
     def at(self, step: float) -> Point:
         """Weights, loss and gradient at a step from the origin."""
         if step != self._step:
-            self.forget()  # lets go of its vectors before new ones are made
+            self.forget()  # releases its vectors before new ones are allocated
             weights = self.weights_at(step)
             self._point, self._step = (weights, *self._loss(weights)), step
         assert self._point is not None
         return self._point
 
     def forget(self) -> None:
-        """Let go of the last point."""
+        """Discard the last point."""
         self._point = self._step = None
 
     def weights_at(self, step: float) -> Vector:
@@ -265,9 +266,9 @@ class _Ray:
         return weights
 
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
-        """A step that meets the strong Wolfe conditions; None if none is found.
+        """A step that satisfies the strong Wolfe conditions; None if none is found.
 
-        Of a fresh direction no scale is known: its first step is about 1 long.
+        A fresh direction has no known scale: its first step has a length of about 1.
         """
 
         def try_step(step: float) -> Trial:
@@ -284,8 +285,8 @@ class _Ray:
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Dot product without BLAS, whose bits depend on the number of its threads.
+    """Dot product without BLAS, whose result depends on the number of its threads.
 
-    And those would go on spinning beside ours.
+    Also, those threads would keep spinning next to ours.
     """
     return float(np.einsum("i,i->", a, b))

@@ -1,13 +1,13 @@
-"""Line search: how far to go along a direction in which a smooth loss falls.
+"""Line search: the step size along a direction in which a smooth loss decreases.
 
 Strong Wolfe conditions: with the loss f(s) after a step of size s, a step is good enough if
 
     f(s) <= f(0) + DECREASE s f'(0)    and    |f'(s)| <= CURVATURE |f'(0)|.
 
-Steps are doubled until some interval must hold a good one, which is then narrowed down (Nocedal &
-Wright 2006, Algorithms 3.5 and 3.6). Value and slope are always known together here, so intervals
-are cut where the cubic through both ends has its minimum (Eq. 3.59). scipy has a line search too;
-where it finds no step it warns, and warnings cannot be switched off for one thread alone.
+Steps are doubled until some interval must contain a good one, which is then narrowed down (Nocedal
+& Wright 2006, Algorithms 3.5 and 3.6). Value and slope are always known together here, so intervals
+are cut at the minimum of the cubic interpolant (Eq. 3.59). scipy has a line search too; but if it
+finds no step it warns, and warnings cannot be turned off for a single thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DECREASE = 1e-4
 CURVATURE = 0.9
 
 MAX_TRIALS = 20
-# A cut nearer to an end of its interval than this share of it is not made; it is halved instead.
+# If a cut is closer to an end of its interval than this share, the interval is halved instead.
 MARGIN = 0.1
 
 
@@ -44,7 +44,7 @@ def search(
     largest: float = math.inf,
     max_trials: int = MAX_TRIALS,
 ) -> float | None:
-    """A step that meets the strong Wolfe conditions, or None if none is found.
+    """A step that satisfies the strong Wolfe conditions, or None if none is found.
 
     It is the last one that was tried.
 
@@ -57,11 +57,11 @@ def search(
     step
         The first one to try.
     curvature
-        What takes the place of `CURVATURE`.
+        Replaces `CURVATURE`.
     largest
-        No step is larger; this one will do if the loss still falls there.
+        Maximum step; it is accepted if the loss still decreases there.
     max_trials
-        Steps that are tried at most, in each of the two parts of the search.
+        Maximum number of steps in each of the two parts of the search.
     """
     low = start
     for _ in range(max_trials):
@@ -86,7 +86,7 @@ def _narrow_down(
     curvature: float,
     max_trials: int,
 ) -> float | None:
-    """A good step between two: at `low` the loss is lowest so far, and falls towards `high`."""
+    """A good step between two: at `low` the loss is lowest so far, and decreases towards `high`."""
     for _ in range(max_trials):
         trial = try_step(_cut(low, high))
         if not _falls_enough(trial, start) or trial.value >= low.value:
@@ -101,7 +101,7 @@ def _narrow_down(
 
 
 def _falls_enough(trial: Trial, start: Trial) -> bool:
-    return trial.value <= start.value + DECREASE * trial.step * start.slope  # not if it is NaN
+    return trial.value <= start.value + DECREASE * trial.step * start.slope  # false for NaN
 
 
 def _is_flat_enough(trial: Trial, start: Trial, curvature: float) -> bool:
@@ -109,9 +109,9 @@ def _is_flat_enough(trial: Trial, start: Trial, curvature: float) -> bool:
 
 
 def _cut(low: Trial, high: Trial) -> float:
-    """Where the cubic with the values and slopes of both ends is lowest, or the middle."""
+    """The minimum of the cubic with the values and slopes of both ends, or the middle."""
     width = high.step - low.step
-    share = math.nan  # of the way from low to high
+    share = math.nan  # as a share of the way from low to high
     if all(map(math.isfinite, (low.value, high.value, low.slope, high.slope))):
         first = low.slope + high.slope - 3 * (high.value - low.value) / width
         square = first * first - low.slope * high.slope

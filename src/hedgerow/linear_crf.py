@@ -42,11 +42,12 @@ class LinearCRF(Estimator):
         Strength of the L1 penalty, which sets weights to exactly zero.
     pattern_lambda : float, list of float, "auto" or None, default None
         Strength of the L2 penalty on the weights of label patterns, instead of `reg_lambda`. A
-        number: of all of them. A list: of patterns with 2, 3, ... labels; the last number is for
-        all longer patterns. "auto": strong for lengths most of whose patterns occur only once in
-        training, weak for others; it often helps for an `order` above 1. None: `reg_lambda`.
+        number applies to all of them. A list has one number for patterns of 2, 3, ... labels; the
+        last number also applies to all longer patterns. "auto": strong for lengths most of whose
+        patterns occur only once in training, weak for others; it often helps for an `order` above
+        1. None: `reg_lambda`.
     objective : str or object, default "likelihood"
-        What the model is trained for: "likelihood", the probability of whole labellings;
+        What training maximises: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose true label is the most probable one (Gross et al. 2006), which helps if
         labels are noisy; "expected_accuracy", the sum of the probabilities of all true labels;
@@ -65,7 +66,7 @@ class LinearCRF(Estimator):
         Maximum number of iterations for the likelihood, before those for the objective. None:
         `max_iter`, or none at all with `init`. "softmax_margin" needs none.
     max_iter : int, default 1000
-        Maximum number of iterations for the objective, of L-BFGS, or of the bundle method for
+        Maximum number of iterations for the objective: of L-BFGS, or of the bundle method for
         "max_margin".
     tol : float or None, default None
         Tolerance: stop if ten iterations have decreased the loss by less than this share of it; for
@@ -82,8 +83,8 @@ class LinearCRF(Estimator):
         Give every attribute a weight for every label, as CRF++ and Wapiti do (CRFsuite's
         ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``). False: only for
         labels that it occurs with in training. Weights for labels that an attribute never occurs
-        with are evidence against these labels, worth about 0.1 points of F1 on text; but there are
-        many times as many weights, which take time and memory.
+        with are evidence against these labels, worth about 0.1 points of F1 on text; but the number
+        of weights is many times larger, which takes time and memory.
     transition_attributes : bool or str, default False
         Whether attributes also have weights for pairs of neighbouring labels, so that transitions
         can depend on the input. A string is a prefix: attributes whose names start with it have
@@ -93,12 +94,13 @@ class LinearCRF(Estimator):
         Whether attributes also have weights for label patterns of any length: for the patterns of
         the model (see `order`) that end at a position where the attribute occurs in training; with
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
-        are the same if all patterns are pairs. Then every arc of the label automaton has its own
-        score at every position: time grows with the number A of arcs, and memory for one batch of
-        sequences, up to 32 A bytes per position of the longest one, or 16 MiB.
+        parameters are equivalent if all patterns are pairs. Every arc of the label automaton then
+        has its own score at every position: time grows with the number A of arcs, and so does the
+        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence, or
+        16 MiB.
     random_state : int, RandomState or None, default None
-        Seed of which sequences early stopping holds out (`validation_fraction`), and of which ones
-        ``decode="auto"`` tries the decoders on; nothing else is random.
+        Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
+        those on which ``decode="auto"`` tries the decoders; nothing else is random.
     <parameters of both estimators>
 
     Attributes
@@ -106,17 +108,17 @@ class LinearCRF(Estimator):
     attributes_ : list of str
         Names of the attributes that can have weights.
     loss_ : float
-        Training loss of the weights, penalties included: the negative log-likelihood, or the value
+        Training loss, penalties included: the negative log-likelihood, or the value
         of the objective with the sign changed. If early stopping keeps an iteration of the warm-up,
         it is the negative log-likelihood.
     n_iter_ : int
-        Number of iterations done.
+        Number of iterations.
     best_iter_ : int or None
         Number of iterations with the best metric on the `eval_set`, or on the held-out sequences.
     n_weights_ : int
         Number of weights.
     history_ : dict of lists
-        One entry per iteration: ``loss``, of what the iteration was trained for; with an
+        One entry per iteration: ``loss``, of what the iteration optimised; with an
         ``eval_set`` also ``eval_loss`` (of the objective, without penalties, per position),
         ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
         training sequences ``validation_loss`` and so on. Accuracies and metrics use the decoder of
@@ -236,8 +238,8 @@ class LinearCRF(Estimator):
     def weights(self) -> Any:
         """Weights of attributes, as a table: attribute, label, weight.
 
-        The attribute ``(bias)`` stands for the label's own weight. `set_output` chooses the form
-        in which tables are returned.
+        The attribute ``(bias)`` is the bias weight of the label. `set_output` sets the type of the
+        table.
         """
         check_fitted(self)
         return self._give(attribute_table(self._weights, self.model_.index, self.classes_))

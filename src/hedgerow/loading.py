@@ -1,4 +1,4 @@
-"""Loading: from a model file to the estimator that it holds."""
+"""Loading: from a model file to an estimator."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ESTIMATORS: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": Tre
 
 
 def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
-    """Read a model that `save` wrote.
+    """Load a model that `save` wrote.
 
-    Its parameters are plain values. Those that were objects, which no file keeps, are None:
-    ``objective``, unless it is a name, ``random_state``, unless it is a number, and ``callbacks``.
+    Its parameters are plain values. Objects are not saved, and are None in a loaded model:
+    ``callbacks``, ``objective`` unless it is a name, and ``random_state`` unless it is a number.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def _advise(error: ModelFileError) -> str:
     if isinstance(error, ForeignFileError):
         return "; pass the path of a model that save or hedgerow train has written"
     if isinstance(error, DamagedFileError):
-        return "; copy it again from where it is whole, or train the model again"
+        return "; copy it again from an intact original, or train the model again"
     return ""
 
 

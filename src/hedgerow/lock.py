@@ -1,7 +1,7 @@
-"""Locks: a file that is replaced as a whole is written by one training at a time.
+"""Locks: a file that is replaced atomically is written by one training run at a time.
 
-What is locked is another file beside it, which also says who holds the lock. The system releases
-the lock when that file is closed: at the latest when it is garbage collected or the process ends,
+The lock is on another file next to it, which also names the holder of the lock. The system releases
+the lock when that file is closed: at the latest when it is garbage-collected or the process ends,
 so neither Ctrl-C nor a kill leaves a checkpoint locked.
 """
 
@@ -30,7 +30,7 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 if sys.platform == "win32":
     import msvcrt
 
-    FAR = 1 << 30  # the byte that is locked; those that are cannot be read
+    FAR = 1 << 30  # the byte that is locked; locked bytes cannot be read
 
     def _try_lock(descriptor: int) -> None:
         os.lseek(descriptor, FAR, os.SEEK_SET)
@@ -49,10 +49,10 @@ else:
 
 
 class Lock:
-    """The right to be the only one that writes a file; made by `acquire`.
+    """The exclusive right to write a file; made by `acquire`.
 
-    It holds against other processes, on other hosts too where the file system knows of them,
-    against other threads, and whatever path leads to the file. A forked process does not have it.
+    It excludes other processes, even on other hosts if the file system supports that, and other
+    threads, whatever path they use for the file. A forked process does not hold it.
     """
 
     def __init__(self, file: io.FileIO, path: Path, *, is_safe: bool) -> None:
@@ -64,8 +64,7 @@ class Lock:
     def acquire(cls, path: Path) -> Lock:
         """Get the lock of a file.
 
-        Raises BlockingIOError if someone else has it, another OSError if there is no way to write
-        beside the file.
+        Raises BlockingIOError if it is already held, another OSError if the folder is not writable.
         """
         with _MUTEX:
             try:
@@ -84,7 +83,7 @@ class Lock:
             try:
                 _OPEN.add(file)
                 is_safe = _lock(file.fileno(), path)
-                # Else the one who had it has removed the file since it was opened here.
+                # Otherwise the previous holder has removed the file since it was opened here.
                 if _is_at(file.fileno(), beside):
                     file.truncate(0)
                     file.write(_describe_holder().encode())
@@ -96,7 +95,7 @@ class Lock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has it: it was not released, and this is no forked process."""
+        """Whether this process holds it: not released, and not a forked process."""
         return not self._file.closed
 
     def release(self) -> None:
@@ -104,23 +103,23 @@ class Lock:
         with _MUTEX:
             if not self.is_held:
                 return
-            if sys.platform == "win32":  # where what is open cannot be removed
+            if sys.platform == "win32":  # open files cannot be removed everywhere
                 self._file.close()
-                with suppress(OSError):  # someone else has opened it
+                with suppress(OSError):  # opened by another process
                     self._path.unlink()
             else:
                 with self._file, suppress(OSError):
                     self._path.unlink()
 
 
-# The open lock files of this process. No process is forked while the mutex is held: what is open
-# then would stay open in it, and locked.
+# The open lock files of this process. No process is forked while the mutex is held: otherwise they
+# would stay open, and locked, in it.
 _OPEN: WeakSet[io.FileIO] = WeakSet()
 _MUTEX = threading.RLock()
 
 
 def _forget() -> None:
-    """Leave all locks to the process that this one was forked from."""
+    """Leave all locks to the parent process after a fork."""
     for file in _OPEN:
         file.close()
     _MUTEX.release()
@@ -133,10 +132,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _lock_path(path: Path) -> Path:
-    """The file that is locked for another.
+    """The lock file of a file.
 
-    Names that a file system may take for the same one, since they differ only in case or in how
-    accents are encoded, share a lock.
+    Names that are the same on some file systems, since they differ only in case or in the encoding
+    of accents, share a lock.
     """
     place = resolve(path)
     name = unicodedata.normalize("NFD", place.name).casefold()
@@ -144,7 +143,7 @@ def _lock_path(path: Path) -> Path:
 
 
 def _create(name: str, flags: int) -> int:
-    """Open a file, which is created if there is none, but not through a link."""
+    """Open a file, which is created if it does not exist, but do not follow links."""
     return os.open(name, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 

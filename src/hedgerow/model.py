@@ -1,4 +1,4 @@
-"""Model: what labels sequences, once it is trained; all the ways from scores to an answer."""
+"""Model: a trained model, with all methods from scores to predictions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import (
     BaseModel,
+    ContributionRequest,
     GivenScores,
     NodeTrees,
     PatternWeights,
@@ -42,10 +43,16 @@ AnyPotential = TypeVar("AnyPotential", bound=Potential)
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a model is asked about: sequences, and codes of known labels, (N,) with -1, or None."""
+    """The input of a model: sequences, and codes of known labels, (N,) with -1, or None."""
 
     sequences: Sequences
     known: NDArray[np.int32] | None = None
+
+    def of(self, number: int) -> Inputs:
+        """Those of one sequence."""
+        begin, end = self.sequences.offsets[number : number + 2].tolist()
+        known = None if self.known is None else self.known[begin:end]
+        return Inputs(self.sequences.part(number, number + 1), known)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,17 +64,17 @@ class Model(LazyAttributes):
     labels : Labels
         The K classes.
     schema, index : Schema, StringIndex
-        What the columns of X are, and the names of attributes.
+        The columns of X, and the names of attributes.
     grammar, trellis : Grammar, Trellis
         How labels depend on each other, and the arcs between them.
     potentials : tuple of Potential
-        What gives the scores, which add up.
+        The parts of the scores, which are added up.
     decode : {"viterbi", "marginal"}
-        How labels are decoded by default.
+        The default decoder.
     base : Model or None
-        The model that it was trained on top of; its scores are one of the potentials.
+        The base model; its scores are one of the potentials.
     queries : RelationalFeatures or None
-        What turns facts into attributes, if X holds facts.
+        What turns facts into attributes, if X contains facts.
     """
 
     labels: Labels
@@ -81,7 +88,7 @@ class Model(LazyAttributes):
     queries: RelationalFeatures | None = None
 
     def potential(self, kind: type[AnyPotential]) -> AnyPotential:
-        """The potential of some kind; raises LookupError if the model has none."""
+        """The potential of a kind; raises LookupError if the model has none."""
         for potential in self.potentials:
             if isinstance(potential, kind):
                 return potential
@@ -94,7 +101,7 @@ class Model(LazyAttributes):
 
     @property
     def takes_base_scores(self) -> bool:
-        """Whether scores that are given from outside are added to its own."""
+        """Whether scores that the user passes are added to its own."""
         return any(isinstance(potential, GivenScores) for potential in self.potentials)
 
     def read(
@@ -106,9 +113,9 @@ class Model(LazyAttributes):
         name: str,
         n_threads: int = 1,
     ) -> Sequences:
-        """Read all but y, and check it against what the model was fitted on.
+        """Read all arguments but y, and check them against the training data.
 
-        ``parents`` say how those of the raw data are given; ``name`` is for messages.
+        ``parents`` defines how the parents are given; ``name`` is for messages.
         """
         if self.base is not None:
             raw = raw.repeatable()  # the base reads it too
@@ -134,7 +141,7 @@ class Model(LazyAttributes):
         parents: GivenParents,
         n_threads: int,
     ) -> Sequences:
-        """The same sequences, with what this model sees of them as the base of another one."""
+        """The same sequences, with the features of this model as the base of another one."""
         raw, group_column = data_of_base(raw, sequences, group_column, parents)
         if not self.takes_base_scores:
             raw = replace(raw, base_scores=None)
@@ -150,7 +157,7 @@ class Model(LazyAttributes):
         return replace(sequences, base=seen)
 
     def as_base(self) -> BaseModel:
-        """What it gives as the base of another model, which adds scores from outside itself."""
+        """Its potentials as the base of another model, which adds the user's scores itself."""
         left_out = (PatternWeights, GivenScores)
         return BaseModel(
             tuple(part for part in self.potentials if not isinstance(part, left_out)),
@@ -162,7 +169,7 @@ class Model(LazyAttributes):
     def encode(
         self, raw: RawData, *, group_column: Any, parents: GivenParents, name: str
     ) -> Sequences:
-        """Encode X, cut into sequences, with their parents; `read` does it all."""
+        """Encode X, divided into sequences, with their parents; `read` does it all."""
         return encode_alike(
             self.find_attributes(raw.X),
             raw.groups,
@@ -174,7 +181,7 @@ class Model(LazyAttributes):
         )
 
     def find_attributes(self, X: Any) -> Any:
-        """X as it is; of facts, the queries that hold and that scores depend on."""
+        """X unchanged; for facts, the queries that hold and that scores depend on."""
         return X if self._asked_queries is None else self._asked_queries.transform(X)
 
     @lazy
@@ -243,7 +250,7 @@ class Model(LazyAttributes):
         found: list[list[tuple[NDArray[Any], float]]] = []
 
         def search(part: Scores) -> None:
-            # There are K^T labellings: of short sequences fewer, perhaps, than were asked for.
+            # There are K^T labellings: possibly fewer than requested for short sequences.
             longest = int(np.diff(part.offsets).max())
             most = min(k, part.n_labels ** min(longest, 64))
             codes, counts, log_probs = trellis.k_best(part, most, n_threads=n_threads)
@@ -258,7 +265,7 @@ class Model(LazyAttributes):
     def sample(
         self, inputs: Inputs, n: int, random: np.random.RandomState, *, n_threads: int
     ) -> NDArray[np.int32]:
-        """Codes of n labellings drawn at random, (n, N)."""
+        """Codes of n random labellings, (n, N)."""
 
         def draw(part: Scores) -> NDArray[np.int32]:
             uniforms = random.random_sample((n, part.n_positions))
@@ -295,7 +302,7 @@ class Model(LazyAttributes):
         predicted = self.predict(inputs, decode, n_threads=n_threads)
         place = self._find_place(inputs, position, predicted, n_threads)
         codes = place.choose(label, against)
-        bias, features = self._contributions(inputs.sequences, position, codes, predicted)
+        ((bias, features),) = self._contributions(inputs, {position: codes}, predicted)
         return place.explain(codes, bias, features, explains_arcs=self._explains_arcs)
 
     def contributions(
@@ -306,25 +313,30 @@ class Model(LazyAttributes):
         *,
         n_threads: int,
     ) -> Iterator[Contributions]:
-        """What speaks for a label and against another, for some positions of one sequence.
+        """Contributions to the log-odds of two labels, for some positions of some sequences.
 
-        This is the part of `explain` that is cheap: it needs no sum over labellings.
+        This is the cheap part of `explain`, without sums over labellings.
 
         Parameters
         ----------
         inputs
-            One sequence.
+            The sequences.
         pairs
-            Codes of the two labels, by position.
+            Codes of the two labels, by position among those of all sequences, ascending.
         predicted
-            Codes of the labels of all positions, (T,).
+            Codes of the labels of all positions, (N,).
         n_threads
             Number of threads.
         """
-        place = self._find_place(inputs, 0, predicted, n_threads)
-        for position, pair in pairs.items():
-            bias, features = self._contributions(inputs.sequences, position, pair, predicted)
-            transitions = replace(place, position=position).weigh_transitions(
+        found = self._contributions(inputs, pairs, predicted)
+        last, place = -1, None
+        for (position, pair), (bias, features) in zip(pairs.items(), found, strict=True):
+            number, own_position = inputs.sequences.locate(position)
+            if place is None or number != last:
+                own = slice(*inputs.sequences.offsets[number : number + 2].tolist())
+                place = self._find_place(inputs.of(number), 0, predicted[own], n_threads)
+                last = number
+            transitions = replace(place, position=own_position).weigh_transitions(
                 pair, explains_arcs=self._explains_arcs
             )
             yield Contributions(bias, features, transitions)
@@ -341,22 +353,21 @@ class Model(LazyAttributes):
 
     def _contributions(
         self,
-        sequences: Sequences,
-        position: int,
-        pair: tuple[int, int],
+        inputs: Inputs,
+        pairs: Mapping[int, tuple[int, int]],
         predicted: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """What features add to the score of a label, less what they add to that of another."""
-        signs = np.zeros(len(self.labels.classes), np.int64)
-        signs[pair[0]], signs[pair[1]] = 1, -1
-        return join_contributions(
-            part.contributions(sequences, position, signs, predicted) for part in self.potentials
-        )
+    ) -> list[tuple[float, Table]]:
+        """Contributions of features to the scores of labels, minus those to others, by position."""
+        signs = np.zeros((len(pairs), len(self.labels.classes)), np.int64)
+        for row, (label, against) in zip(signs, pairs.values(), strict=True):
+            row[label], row[against] = 1, -1
+        asked = ContributionRequest(np.fromiter(pairs, np.int64, len(pairs)), signs, predicted)
+        return join_contributions(self.potentials, inputs.sequences, asked)
 
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]
     ) -> list[Answer]:
-        """Answers for runs of consecutive sequences, from their scores."""
+        """Results for runs of consecutive sequences, from their scores."""
         answers, begin = [], 0
         try:
             with _core.ThreadPool():
@@ -391,5 +402,5 @@ class Model(LazyAttributes):
 
 
 def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Rows of consecutive runs of sequences, one after the other."""
+    """Concatenate rows of consecutive runs of sequences."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,6 +1,6 @@
-"""Model JSON: a trained model as one JSON document, for programs that are not hedgerow.
+"""Model JSON: a trained model as one JSON document, for other programs.
 
-docs/guides/json.md is its schema. `VERSION` is raised by a change that readers would notice.
+docs/guides/json.md describes the schema. `VERSION` is increased by incompatible changes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def export_model(model: Model, kind: str, parameters: dict[str, Any]) -> dict[st
 
 
 def _describe_columns(model: Model) -> list[dict[str, str]] | None:
-    """Names and kinds of the columns of X; None if it holds attributes by name."""
+    """Names and kinds of the columns of X; None if it contains named attributes."""
     schema = model.schema
     if schema.kind != "columns":
         return None

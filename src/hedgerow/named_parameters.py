@@ -1,4 +1,4 @@
-"""Named parameters: an estimator that says which parameter or argument was meant."""
+"""Named parameters: suggestions for misspelled parameters and arguments."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def read_parameters(init: Callable[..., None]) -> list[Parameter]:
 
 
 class NamedParameters(BaseEstimator):  # type: ignore[misc]
-    """An estimator as scikit-learn has it, with an answer for parameters that are not known."""
+    """A scikit-learn estimator with suggestions for unknown parameters."""
 
     def __new__(cls: type[Self], *values: Any, **parameters: Any) -> Self:
-        """Refuse parameters that are not known with a TypeError that says which one was meant.
+        """Raise TypeError for unknown parameters, with a suggestion.
 
         ``__init__``, which is called next, lists the parameters.
         """
@@ -47,14 +47,14 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """The names that scikit-learn reads, for each class once."""
+        """The names that scikit-learn reads, once for each class."""
         names: list[str] = super()._get_param_names()
         return names
 
     def set_params(self: Self, **params: Any) -> Self:
         """Set parameters of this estimator.
 
-        Raises ValueError for one that is not known.
+        Raises ValueError for unknown parameters.
         """
         self._check_names((name.partition("__")[0] for name in params), ValueError)
         super().set_params(**params)
@@ -62,7 +62,7 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _check_names(cls, names: Iterable[str], error: type[Exception]) -> None:
-        """Raise `error` if there is no parameter of such a name."""
+        """Raise `error` if there is no parameter of this name."""
         known = cls._get_param_names()
         for name in names:
             if name in known:
@@ -78,7 +78,7 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
 
 
 def explain_arguments(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a method say which argument, or parameter of its estimator, was meant."""
+    """Decorate a method with suggestions for unknown arguments or parameters."""
     known = signature(method).parameters
 
     @wraps(method)

@@ -1,6 +1,6 @@
-"""Notebook: pieces of HTML for Jupyter, which look right on light and on dark pages.
+"""Notebook: pieces of HTML for Jupyter, for light and dark themes.
 
-Text and lines take the colour of the page they stand on. All text is escaped here and nowhere else.
+Text and lines have the colour of the surrounding page. All text is escaped here and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = [
     "table",
 ]
 
-# They keep apart on white and on black, and for all common kinds of colour blindness.
+# Distinguishable on white and on black, and with all common kinds of colour blindness.
 COLOURS = ("#2f7ed8", "#d9711c", "#1f9d7a", "#9a63d1", "#b0892b", "#d04f8a")
 FOR, AGAINST = COLOURS[0], COLOURS[1]
-# Letters of a text that are shown.
+# Maximum length of a text.
 LONGEST = 60
-# Names that are listed.
+# Maximum number of names that are listed.
 MAX_NAMED = 12
-# Size of a curve in pixels; the plot keeps off the edges by this much: left, right, top, bottom.
+# Size of a curve in pixels, and margins of the plot: left, right, top, bottom.
 WIDTH, HEIGHT = 240, 116
 EDGES = 44, 8, 8, 20
 
@@ -79,7 +79,7 @@ def card(title: str, *parts: str, note: str = "") -> str:
 
 
 def facts(pairs: Mapping[str, str]) -> str:
-    """What is known of something: names on the left, texts on the right."""
+    """A list of facts: names on the left, texts on the right."""
     rows = (
         f'<tr><th>{escape(name)}</th><td class="wide">{escape(text)}</td></tr>'
         for name, text in pairs.items()
@@ -97,8 +97,8 @@ def table(
 ) -> str:
     """Rows of values.
 
-    Numbers stand on the right, as do the columns named by ``right``; ``sums`` are the numbers of
-    the rows that sum up those above.
+    Numbers are right-aligned, and so are the columns named by ``right``; ``sums`` are the numbers
+    of the rows that are sums of those above.
     """
     lines = list(rows)
     are_right = [
@@ -122,10 +122,10 @@ def table(
 def curves(
     history: Mapping[str, Sequence[float]], step_name: str = "step", best: int | None = None
 ) -> str:
-    """Small learning curves: those of one metric in one figure, if they are of one size.
+    """Small learning curves: those of one metric in one figure, if they have similar size.
 
-    Figures that were not noted from the beginning are those of the last steps. ``best`` is the
-    number of a step to mark.
+    A list that is shorter than the others has the values of the last steps. ``best`` is the number
+    of a step to mark.
     """
     n_steps = max(map(len, history.values()), default=0)
     if n_steps == 0:
@@ -147,7 +147,7 @@ def format_value(value: Any) -> str:
 
 
 def enumerate_some(values: Sequence[Any]) -> str:
-    """The first of some values, and how many there are besides."""
+    """The first values, and the number of others."""
     shown = ", ".join(map(format_value, values[:MAX_NAMED]))
     return shown if len(values) <= MAX_NAMED else f"{shown}, … {len(values) - MAX_NAMED:,} more"
 
@@ -172,9 +172,9 @@ def _cell(value: Any, right: bool) -> str:
 
 
 def _arrange(history: Mapping[str, Sequence[float]]) -> list[dict[str, str]]:
-    """Colours of curves by their names, figure by figure: one for each metric and size of it.
+    """Colours of curves by name, figure by figure: one for each metric and range of values.
 
-    What is measured in training has the first colour, each eval set another.
+    Training metrics have the first colour, each eval set another one.
     """
     metrics = ["loss", "accuracy", *(name for name in history if "_" not in name)]
     colours: dict[str, str] = {"": COLOURS[0]}
@@ -195,7 +195,7 @@ def _arrange(history: Mapping[str, Sequence[float]]) -> list[dict[str, str]]:
 
 
 def _range(curves: Iterable[Sequence[float]]) -> tuple[float, float]:
-    """Least and largest of the numbers that are finite; (inf, -inf) if there is none."""
+    """Minimum and maximum of the finite numbers; (inf, -inf) if there are none."""
     known = [figure for figures in curves for figure in figures if math.isfinite(figure)]
     return min(known, default=math.inf), max(known, default=-math.inf)
 
@@ -207,7 +207,7 @@ def _draw(
     step_name: str,
     best: int | None,
 ) -> str:
-    """One figure: an SVG, and below it what the lines are."""
+    """One figure: an SVG with a legend below it."""
     low, high = _range([history[name] for name in colours])
     span, (left, right, top, bottom) = (high - low) or 1.0, EDGES
 
@@ -253,7 +253,7 @@ def _draw(
 
 
 def _line(figures: Sequence[float], n_steps: int, x: Any, y: Any, colour: str) -> str:
-    """A curve, thinned out to what a screen can show, with gaps where it is not finite."""
+    """A curve, thinned out to screen resolution, with gaps where it is not finite."""
     first = n_steps - len(figures) + 1
     stride = max(1, len(figures) // WIDTH)
     chosen = sorted({*range(0, len(figures), stride), len(figures) - 1} - {-1})

@@ -1,7 +1,7 @@
-"""Parameters that estimators are made with: checks, and their plain values.
+"""Parameters of estimators: checks, and their plain values.
 
-An estimator keeps what it was given, as scikit-learn asks. Training, checkpoints and model files
-all work on plain values of it: None, bool, int, float, str, and lists and dicts of such.
+An estimator stores its parameters unchanged, as scikit-learn requires. Training, checkpoints and
+model files use their plain values: None, bool, int, float, str, and lists and dicts of these.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils import check_random_state
 
-# Parameters that may be objects, which no file can keep.
+# Parameters that may be objects, which cannot be saved.
 OBJECTS = frozenset({"objective", "eval_metric", "callbacks", "random_state", "base", "queries"})
-# Lists in which the order of an element's elements means nothing: they may be sets.
+# Lists whose entries have no order, and may be sets.
 OF_SETS = frozenset({"interaction_constraints"})
 
 PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
@@ -41,12 +41,12 @@ def check_number(
     below: float | None = None,
     integer: bool = False,
 ) -> None:
-    """Raise ValueError unless `value` is a finite number (an integer) within bounds.
+    """Raise ValueError unless `value` is a finite number (or integer) within bounds.
 
-    `minimum` and `maximum` are allowed themselves, `above` and `below` are not.
+    `minimum` and `maximum` are inclusive, `above` and `below` are exclusive.
     """
     if isinstance(value, Integral if integer else Real) and not isinstance(value, bool):
-        # Types of NumPy may be too small for the bounds.
+        # NumPy types may be too small for the bounds.
         number = int(value) if isinstance(value, Integral) else float(value)
         if (
             (isinstance(number, int) or math.isfinite(number))
@@ -81,7 +81,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 
 
 def check_prefix(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is True, False or a string with something in it."""
+    """Raise ValueError unless `value` is True, False or a non-empty string."""
     if not isinstance(value, (str, bool, np.bool_)) or value == "":
         raise ValueError(
             f"{name} is {value!r}; expected True, False, or a prefix of attribute names"
@@ -89,7 +89,7 @@ def check_prefix(name: str, value: Any) -> None:
 
 
 def read_random_state(value: Any) -> np.random.RandomState:
-    """Random numbers as scikit-learn's estimators take them; ValueError for what is none."""
+    """A random state as in scikit-learn's estimators; ValueError if it is invalid."""
     try:
         random: np.random.RandomState = check_random_state(value)
     except (TypeError, ValueError):
@@ -101,13 +101,13 @@ def read_random_state(value: Any) -> np.random.RandomState:
 
 
 def plain_value(name: str, value: Any) -> Any:
-    """The plain values that a parameter stands for; equal ones for parameters that mean the same.
+    """The plain value of a parameter; equivalent parameters have equal values.
 
-    Collections become lists: the elements of sets, which have no order that repeats, are sorted.
+    Collections become lists: the elements of sets, which have no reproducible order, are sorted.
     Mappings become dicts, sorted by key.
 
-    Raises TypeError, with the name of the parameter, for what has no plain value, and for what can
-    be read only once: a second training would find nothing in it.
+    Raises TypeError, with the name of the parameter, if there is no plain value, or if it can be
+    read only once, since a second `fit` would find nothing in it.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def plain_value(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return _plain_dict(name, value)
     if isinstance(value, AbstractSet):
-        # So the first element that is wrong is always the same one.
+        # So the first invalid element is always the same one.
         elements = sorted(value, key=repr)
         return sorted(_plain_list(name, elements, "an element of "), key=_order)
     return _plain_list(name, _elements(name, value))
@@ -161,7 +161,7 @@ def changed_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _plain_scalar(value: Any) -> bool | int | float | str:
-    """The same as an object of Python's own type, which a subclass or a type of NumPy may hide."""
+    """The same value as a Python type, instead of a subclass or a NumPy type."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool | np.bool_):
@@ -199,7 +199,7 @@ def _plain_dict(name: str, value: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _elements(name: str, value: Any) -> list[Any]:
-    """All that a collection holds, which must be there to be read again."""
+    """All elements of a collection, which must be readable more than once."""
     if isinstance(value, list | tuple | np.ndarray):
         return list(value)
     native = nw.from_native(value, allow_series=True, pass_through=True)
@@ -217,7 +217,7 @@ def _elements(name: str, value: Any) -> list[Any]:
 
 
 def _order(value: Any) -> tuple[str, Any]:
-    """What plain values are sorted by, whatever their types."""
+    """A sort key for plain values of any type."""
     if isinstance(value, list):
         return "list", [_order(element) for element in value]
     return type(value).__name__, value

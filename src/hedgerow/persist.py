@@ -1,10 +1,10 @@
 """Model files: one safetensors file each, checked when read; never pickle.
 
-The tensors lie in the file as safetensors defines it. Its metadata hold one string, ``hedgerow``: a
-digest (SHA-256, in hexadecimal) of all that follows, a space, and a JSON object with the format
-version, the kind of model and everything that is not a tensor. Equal models give equal files, byte
-for byte. Files of this format stay readable; a change that older versions cannot read raises
-`FORMAT`.
+The tensors are stored as safetensors defines it. Its metadata contain one string, ``hedgerow``: a
+digest (SHA-256, in hexadecimal) of everything that follows, a space, and a JSON object with the
+format version, the kind of model and everything that is not a tensor. Equal models give equal
+files, byte for byte. Files of this format stay readable; a change that older versions cannot read
+increases `FORMAT`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from hedgerow.parameters import is_object, plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.state import ModelFileError, State, expecting, read_array, require
 
-# From format 5 on each tree says which output it adds to, with what weight, and in which round;
-# from format 6 on each split says where positions beyond the ends of a sequence go; from format 7
-# on a model may be of tree-shaped graphs, its splits about ancestors, and a base model inside.
+# From format 5 on, each tree has its output, weight and round; from format 6 on, each split has a
+# direction for positions beyond the ends of a sequence; from format 7 on, a model may be of
+# tree-shaped graphs, with splits on ancestors, and may contain a base model.
 FORMAT = 7
-# What a checkpoint has in the place of a model's class.
+# Used in a checkpoint instead of a model's class.
 CHECKPOINT = "Checkpoint"
-# How every file goes on after the 8 bytes that are the size of its header.
+# How every file continues after the 8 bytes with the size of its header.
 MARK = b'{"__metadata__":{"hedgerow":"'
 MAX_HEADER_SIZE = 100_000_000  # that of safetensors
 # What files begin with that are often taken for a model.
@@ -54,7 +54,7 @@ DTYPES_OF_LABELS = re.compile("[<>|][Uiub][0-9]{1,9}")
 
 
 class DamagedFileError(ModelFileError):
-    """The file was a model file once."""
+    """The file was a model file, but is damaged."""
 
 
 class ForeignFileError(ModelFileError):
@@ -62,20 +62,20 @@ class ForeignFileError(ModelFileError):
 
 
 def write(path: Path, kind: str, state: State) -> None:
-    """Write a model of class `kind`, or something else of another kind, whole or not at all."""
+    """Write a model of class `kind`, or something else of another kind, atomically."""
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
     write_file(path, save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"}))
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: beside its place, and moved there at the end."""
+    """Write a file atomically: to a temporary file, which is then renamed."""
     with open_atomic(path) as file:
         file.write(data)
 
 
 def read(data: bytes) -> tuple[str, State]:
-    """Take apart the bytes of a file that `write` wrote: what kind it is of, and its state."""
+    """Parse the bytes of a file that `write` wrote: its kind, and its state."""
     if b'"hedgerow-model"' in data[:40]:
         raise ForeignFileError(
             "the file is a model as JSON, which hedgerow cannot load; use crf.save"
@@ -110,7 +110,7 @@ def pack_index(index: _core.StringIndex) -> dict[str, NDArray[Any]]:
 
 
 def unpack_index(state: State) -> _core.StringIndex:
-    """Read what `pack_index` wrote."""
+    """Read the output of `pack_index`."""
     text = read_array(state, "names.text", np.uint8)
     offsets = read_array(state, "names.offsets", np.int64)
     try:
@@ -133,13 +133,13 @@ def _pack_value(value: Any) -> Any:
 
 
 def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Read what `pack_parameters` wrote under "parameters"."""
+    """Read the output of `pack_parameters` under "parameters"."""
     packed = metadata.get("parameters")
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
     with expecting("its parameters"):
         parameters = {name: _unpack_value(value) for name, value in packed.items()}
-        for name, value in parameters.items():  # else they could not be saved again
+        for name, value in parameters.items():  # otherwise they could not be saved again
             is_plain = not is_object(name, value) and _is_same(plain_value(name, value), value)
             require(is_plain, "its parameters")
     return parameters
@@ -156,7 +156,7 @@ def _read_pairs(pairs: list[list[Any]]) -> dict[Any, Any]:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether two values are the same in JSON, where 1, 1.0 and True are three."""
+    """Whether two values are the same in JSON, where 1, 1.0 and True are different."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
@@ -168,12 +168,12 @@ def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
-    """Read what `pack_classes` wrote under "classes"."""
+    """Read the output of `pack_classes` under "classes"."""
     with expecting("its labels"):
         labels, name = metadata["classes"]["labels"], metadata["classes"]["dtype"]
         require(DTYPES_OF_LABELS.fullmatch(name), "its labels")
         dtype = np.dtype(name)
-        # The labels say how wide strings are, so that a file cannot ask for endless memory.
+        # The labels determine the width of strings, so that a file cannot request excessive memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
         fits = classes.dtype.itemsize <= dtype.itemsize
         valid = fits and classes.ndim == 1 and _is_same(classes.tolist(), labels)
@@ -182,7 +182,7 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
 
 
 def unpack_decode(metadata: dict[str, Any]) -> Decode:
-    """How the model decodes; up to format 2 all did it in the same way."""
+    """The decoder of the model; up to format 2 there was only one."""
     decode: Any = "viterbi" if metadata["format"] <= 2 else metadata.get("decode")
     require(decode in ("viterbi", "marginal"), "how it decodes")
     found: Decode = decode
@@ -190,9 +190,9 @@ def unpack_decode(metadata: dict[str, Any]) -> Decode:
 
 
 def unpack_schema(metadata: dict[str, Any]) -> Schema:
-    """Read what `Schema.to_json` wrote under "schema"."""
+    """Read the output of `Schema.to_json` under "schema"."""
     with expecting():
-        # Its columns are counted first, so that a file cannot ask for endless memory.
+        # Its columns are counted first, so that a file cannot request excessive memory.
         n_features = metadata["schema"]["n_features"]
         counted = type(n_features) is int and 0 <= n_features <= MAX_FEATURES
         require(counted, "its number of columns")
@@ -206,7 +206,7 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
 
 
 def _read_header(data: bytes) -> dict[str, Any]:
-    """What stands before the tensors; raises ModelFileError, which says what the file is."""
+    """The header before the tensors; raises ModelFileError, which says what the file is."""
     if not data:
         raise DamagedFileError("the file is empty")
     if len(data) < 8:
@@ -259,7 +259,7 @@ def _parse_json(data: str | bytes, complaint: ModelFileError) -> dict[str, Any]:
 
 
 def _read_float(text: str) -> float:
-    """A number of JSON; none that `write` wrote is infinite or NaN."""
+    """A number in JSON; `write` never writes infinity or NaN."""
     number = float(text)
     require(math.isfinite(number), f"the number {text}")
     return number

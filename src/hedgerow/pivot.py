@@ -1,4 +1,4 @@
-"""Cross tables: a column of numbers by two other columns of a table."""
+"""Pivot tables: a column of numbers by two other columns of a table."""
 
 from __future__ import annotations
 

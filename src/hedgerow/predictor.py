@@ -1,4 +1,4 @@
-"""Predictor: what a fitted estimator answers, with labels, probabilities and explanations."""
+"""Predictor: the prediction methods of a fitted estimator: labels, probabilities, explanations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Labeller(Protocol):
-    """What gives labels and marginals: `hedgerow.model.Model` has these methods too."""
+    """Anything that predicts labels and marginals, such as `hedgerow.model.Model`."""
 
     def predict(
         self, inputs: Inputs, decode: Decode | None = None, *, n_threads: int
@@ -55,18 +55,18 @@ class Labeller(Protocol):
 
 
 class Predictor(Shown):
-    """Base of the estimators as far as they answer from their model; none of it trains."""
+    """Base class of the estimators with all methods that predict; it does not train."""
 
     group_column: str | int | None
     parents_column: str | int | None
     parents_format: ParentsFormat
     missing_label: Any
     n_jobs: int | None
-    seen_groups_: SeenGroups | None = None  # of the training; a model file does not keep it
+    seen_groups_: SeenGroups | None = None  # of the training data; not saved in a model file
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, in order."""
+        """The labels, sorted."""
         check_fitted(self)
         return self.model_.labels.classes
 
@@ -81,7 +81,7 @@ class Predictor(Shown):
         """Number of columns of X."""
         check_fitted(self)
         if self.model_.schema.kind != "columns":
-            raise AttributeError("X had no columns, but attributes by name")
+            raise AttributeError("X had no columns, but named attributes")
         return self.model_.schema.n_features
 
     @property
@@ -95,10 +95,10 @@ class Predictor(Shown):
 
     @property
     def queries_(self) -> RelationalFeatures:
-        """What turns facts into attributes."""
+        """The fitted queries that turn facts into attributes."""
         check_fitted(self)
         if self.model_.queries is None:
-            raise AttributeError("X held no facts, so that there are no queries about them")
+            raise AttributeError("X contained no facts, so there are no queries")
         return self.model_.queries
 
     @property
@@ -139,12 +139,12 @@ class Predictor(Shown):
         Parameters
         ----------
         X
-            Sequences, in the form used to fit.
+            Sequences, in the same format as in `fit`.
         groups
             For a flat X, the sequence of each row.
         known
-            Labels that are known already, in the form of y, None where they are not. They are kept,
-            and the other labels are predicted given them.
+            Labels that are already known, in the same format as y, with None where they are not
+            known. They are kept, and the other labels are predicted given them.
         decode
             "viterbi" finds the most probable labelling of each sequence as a whole, "marginal" the
             most probable label of each position, which has the fewest expected errors. With
@@ -154,14 +154,14 @@ class Predictor(Shown):
             Parents of the positions, for a model that was fitted with parents, see `fit`.
         base_scores
             Scores of the labels that are added to those of the model, if it was fitted with
-            `base_scores`, in one of the forms that `fit` takes.
+            `base_scores`, in one of the formats that `fit` accepts.
         X_base
-            Features of the base model, if there is one and it has other features than X.
+            Features of the base model, if there is one and it does not use X.
 
         Returns
         -------
         list of arrays, or one array for a flat X
-            Labels of the kind used to fit.
+            Labels of the same type as in `fit`.
         """
         check_decode(decode)
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
@@ -201,7 +201,7 @@ class Predictor(Shown):
         base_scores: Any = None,
         X_base: Any = None,
     ) -> NDArray[np.float64]:
-        """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
+        """Return `predict_marginals` as one (N, K) array, whatever the format of X."""
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         return self._labeller.marginals(inputs, n_threads=self._n_threads)
 
@@ -241,8 +241,8 @@ class Predictor(Shown):
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
-        The memory is proportional to the length of a sequence times the number of states, about one
-        per label and per prefix of a label pattern.
+        Memory is proportional to the length of a sequence times the number of states: about one
+        state for each label and each prefix of a label pattern.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class Predictor(Shown):
         n
             Number of labellings per sequence.
         random_state
-            A seed, a ``numpy.random.RandomState``, or None for other labellings in every call.
+            A seed, a ``numpy.random.RandomState``, or None for different labellings in every call.
 
         Returns
         -------
@@ -307,9 +307,9 @@ class Predictor(Shown):
     ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
-        If labels are missing, it is that of the known ones, summed over all values of the missing
-        ones. Labels that violate a constraint have probability 0. Labels that did not occur in
-        training give a warning, and are treated as missing.
+        If labels are missing, this is the probability of the known labels, summed over all values
+        of the missing ones. Labels that violate a constraint have probability 0. Labels that did
+        not occur in training give a warning, and are treated as missing.
         """
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base))
         codes = compare_codes(self, y, inputs.sequences).known_codes
@@ -327,9 +327,9 @@ class Predictor(Shown):
         base_scores: Any = None,
         X_base: Any = None,
     ) -> float:
-        """Accuracy: the share of positions, of those with a label, that `predict` labels correctly.
+        """Accuracy: the share of the labelled positions that `predict` labels correctly.
 
-        ``sample_weight`` has one weight per sequence, or per row of a flat X; for the other
+        ``sample_weight`` contains one weight per sequence, or per row of a flat X; for the other
         arguments see `predict`. Labels that did not occur in training count as errors, and give a
         warning.
         """
@@ -347,7 +347,7 @@ class Predictor(Shown):
             return float(np.mean(right[given]))
         if not by_position[given].any():
             raise ValueError(
-                "sample_weight is zero wherever there is a label; at least one must count"
+                "sample_weight is zero wherever there is a label; at least one must be positive"
             )
         return float(np.average(right[given], weights=by_position[given]))
 
@@ -373,29 +373,29 @@ class Predictor(Shown):
         Parameters
         ----------
         x
-            One sequence, in the form used to fit.
+            One sequence, in the same format as in `fit`.
         position
-            A position of it, counted from 0.
+            A position in the sequence, counted from 0.
         label
             The label to explain; None: the predicted one.
         against
             The label to compare it with; None: the most probable other one.
         known
-            Labels of the sequence that are known already, None where they are not.
+            Labels of the sequence that are already known, with None where they are not.
         decode
             The decoder for the labels of the position and its neighbours, see `predict`.
         parents
             The parents of the positions of `x`, (T,), for a model that was fitted with parents.
             Neighbours are then the parent and the children.
         base_scores : (T, K), optional
-            Those of the sequence, if the model was fitted with `base_scores`.
+            Base scores of the sequence, if the model was fitted with `base_scores`.
         X_base
-            The features of the base model for the sequence, if it has other features than X.
+            Features of the base model for the sequence, if it does not use the same features.
 
         Returns
         -------
         Explanation
-            ``print(...)`` shows it as text.
+            ``print(...)`` formats it as text.
         """
         check_decode(decode)
         raw = RawData(x, parents=parents, base_scores=base_scores, X_base=X_base)
@@ -414,7 +414,7 @@ class Predictor(Shown):
 
     @property
     def _labeller(self) -> Labeller:
-        """What gives labels and marginals: the model, or one that does the same elsewhere."""
+        """What predicts labels and marginals: the model, or its counterpart on another device."""
         return self.model_
 
     @property
@@ -431,7 +431,7 @@ def check_fitted(crf: Predictor) -> None:
 
 
 def read_inputs(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
-    """Read all but y, and labels that are known, as a fitted estimator's methods take them."""
+    """Read the arguments of a fitted estimator's methods: all but y, and known labels."""
     check_fitted(crf)
     sequences = crf.model_.read(
         raw,
@@ -460,7 +460,7 @@ def read_codes(crf: Predictor, y: Any, sequences: Sequences, name: str = "y") ->
 
 
 def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
-    """Labels to compare predictions with; those that the model does not know are warned of."""
+    """Labels to compare predictions with; warns about labels that the model does not know."""
     column = read_labels(y, sequences, missing_label=crf.missing_label)
     return read_truth(crf.model_.labels, column, sequences)
 
@@ -477,32 +477,32 @@ def read_one(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
         if sequences is None or sequences.flat:
             raise
     else:
-        # A table that carries its own groups may have several.
+        # A table with a group column may contain several sequences.
         sequences = _read_if_possible(crf, raw) if carries_group else None
         if sequences is None or sequences.n_sequences == 1:
             return inputs
     raise ValueError(
-        f"x holds {count_of(sequences.n_sequences, 'sequence')} in a list or by groups, but one "
-        "is expected; pass it alone, X[0] for example"
+        f"x contains {count_of(sequences.n_sequences, 'sequence')}, in a list or by groups; "
+        "expected a single sequence, such as X[0]"
     )
 
 
 def _without_group_column(crf: Predictor, x: Any, parents: Any) -> Predictor:
-    """The same estimator if one sequence carries group ids, else one that wants none."""
+    """The same estimator if the sequence has group ids, otherwise one that needs none."""
     column, parents_column = crf.group_column, crf.parents_column
     carries_parents = isinstance(parents_column, int) and parents is None
     n_others = crf.model_.schema.n_features + carries_parents
     if column is None or has_group_column(x, column, n_others):
         return crf
     if isinstance(column, int) and isinstance(parents_column, int) and 0 <= column < parents_column:
-        parents_column -= 1  # columns are counted without that of group ids
+        parents_column -= 1  # columns are numbered without the one of group ids
     reader = copy(crf)
     reader.set_params(group_column=None, parents_column=parents_column)
     return reader
 
 
 def _read_if_possible(crf: Predictor, raw: RawData) -> Sequences | None:
-    """X as sequences, whatever else goes with them."""
+    """X as sequences, if it can be read."""
     try:
         return crf.model_.encode(
             raw,

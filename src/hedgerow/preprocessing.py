@@ -1,4 +1,4 @@
-"""Preprocessing: scikit-learn's transformers, position by position, for sequences in any form."""
+"""Preprocessing: scikit-learn's transformers for sequences in any format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hedgerow.encode.set_apart import GROUPS, PARENTS, Role, check_column, split
 
 __all__ = ["SequenceTransformer"]
 
-# What lists of sequences do without columns.
+# What lists of sequences use instead of these columns.
 LISTS_NEED = {
     GROUPS: ": a list of sequences needs no groups",
     PARENTS: ", and pass the argument parents",
@@ -34,23 +34,23 @@ def _has_inverse(self: SequenceTransformer) -> bool:
 class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
     """Apply a transformer of scikit-learn to every position of sequences.
 
-    The transformer is fitted on the positions of all sequences together, and sees one row per
-    position. So ``make_pipeline(SequenceTransformer(StandardScaler()), LinearCRF())`` works on
-    lists of sequences as well as on a flat table.
+    The transformer is fitted on the positions of all sequences together, with one row per position.
+    So ``make_pipeline(SequenceTransformer(StandardScaler()), LinearCRF())`` works on lists of
+    sequences as well as on a flat table.
 
     Parameters
     ----------
     transformer
         Any transformer of rows, such as `sklearn.preprocessing.StandardScaler` or a
-        `sklearn.compose.ColumnTransformer`. It is cloned; ``transformer__with_mean=False`` sets a
-        parameter of it.
+        `sklearn.compose.ColumnTransformer`. It is cloned; ``transformer__with_mean=False`` sets one
+        of its parameters.
     group_column : str, int or None, default None
-        Name or number of a column of X that says which sequence a row belongs to, as the CRF has
-        it. The transformer does not use it, and is returned unchanged: at the same place if it is
-        a number, else before the others.
+        Name or number of the column of X with the sequence ids, as in the CRF. The transformer does
+        not use it. It is returned unchanged: in the same place if it is given by number, otherwise
+        before the other columns.
     parents_column : str, int or None, default None
-        Name or number of a column of X that holds the parents of positions, as the CRF has it. It
-        comes out untouched too.
+        Name or number of the column of X with the parents of positions, as in the CRF. It is
+        returned unchanged too.
 
     Attributes
     ----------
@@ -61,12 +61,10 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : array of str
         Their names, if they have any.
 
-    Notes
-    -----
-    Sequences may be arrays, frames, sparse matrices, or lists of what the transformer takes as a
-    row: dicts for `sklearn.feature_extraction.DictVectorizer`. What comes out has the form of what
-    went in, lists for lists; whether sequences are arrays, frames or sparse matrices is up to the
-    transformer, and to ``set_output``.
+    Notes ----- Sequences may be arrays, frames, sparse matrices, or lists of rows that the
+    transformer accepts, such as dicts for `sklearn.feature_extraction.DictVectorizer`. The output
+    has the same structure as the input, lists for lists; whether sequences are arrays, frames or
+    sparse matrices depends on the transformer and on ``set_output``.
 
     Examples
     --------
@@ -100,7 +98,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         self.parents_column = parents_column
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn has to know: the needs of the transformer, and that lists will do."""
+        """Tags for scikit-learn: those of the transformer, and that lists are accepted."""
         tags: Tags = super().__sklearn_tags__()
         own = get_tags(self.transformer)
         tags.estimator_type, tags.transformer_tags = "transformer", TransformerTags()
@@ -109,7 +107,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def set_output(self, *, transform: str | None = None) -> SequenceTransformer:
-        """Set the kind of output of the transformer: "pandas", "polars" or "default"."""
+        """Set the type of output of the transformer: "pandas", "polars" or "default"."""
         if transform is not None:
             for each in (self.transformer, getattr(self, "transformer_", None)):
                 if each is not None:
@@ -124,8 +122,8 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         X
             Sequences, or one flat table.
         y
-            Labels in the form that the CRF takes; only transformers that learn from labels use
-            them. They are fitted on the positions that have one.
+            Labels in the same format as for the CRF; only supervised transformers use them. They
+            are fitted on the positions that have a label.
         """
         self._fit(X, y, transform=False)
         return self
@@ -135,7 +133,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return self._fit(X, y, transform=True)
 
     def transform(self, X: Any) -> Any:
-        """Transform every position; the parts of what is returned are those of X."""
+        """Transform every position; the result has the same structure as X."""
         return self._apply("transform", X)
 
     @available_if(_has_inverse)  # type: ignore[untyped-decorator]
@@ -144,7 +142,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return self._apply("inverse_transform", X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns that come out, those of groups and parents included."""
+        """Names of the output columns, including those of groups and parents."""
         check_is_fitted(self, "transformer_")
         apart = self._apart
         if apart and input_features is not None:
@@ -184,7 +182,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return rows.cut(self._join(kept, found, rows, "transform")) if transform else None
 
     def _note_columns(self, block: Any) -> None:
-        """What scikit-learn's estimators tell of the X that they were fitted on."""
+        """Set the attributes that describe the columns of X, as scikit-learn's estimators do."""
         self.__dict__.pop("n_features_in_", None)
         self.__dict__.pop("feature_names_in_", None)
         if not isinstance(block, list):
@@ -202,12 +200,12 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _apart(self) -> dict[Role, Any]:
-        """The columns that the transformer does not see."""
+        """The columns that the transformer does not use."""
         columns = {GROUPS: self.group_column, PARENTS: self.parents_column}
         return {role: column for role, column in columns.items() if column is not None}
 
     def _split(self, rows: Rows) -> tuple[dict[Role, Any], Any]:
-        """What is kept as it is, and the columns for the transformer."""
+        """Split off the columns that are kept unchanged."""
         apart = self._apart
         if not apart:
             return {}, rows.block
@@ -220,7 +218,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return split_off(rows.block, apart, "X")
 
     def _places(self, n_columns: int) -> dict[Role, int]:
-        """Where columns that are kept go, the first one first, if there are so many others."""
+        """Positions of the kept columns, in ascending order, among this many others."""
         apart = self._apart
         n_all = n_columns + len(apart)
         places: dict[Role, int] = {}
@@ -240,7 +238,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return dict(sorted(places.items(), key=lambda item: item[1]))
 
     def _join(self, kept: dict[Role, Any], found: Any, rows: Rows, method: str) -> Any:
-        """Put what is kept back among the columns that came out."""
+        """Insert the kept columns among the transformed ones."""
         if not kept:
             return found
         frame = nw.from_native(found, eager_only=True, pass_through=True)
@@ -259,7 +257,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return frame.select(names)
 
     def _to_frame(self, found: Any, like: Any, method: str) -> Any:
-        """What came out, as a frame of the kind that went in."""
+        """The output as a frame of the same library as the input."""
         if is_sparse(found):
             role, column = next(iter(self._apart.items()))
             kind = role.parameter.removesuffix("_column")
@@ -292,7 +290,7 @@ def _needs_labels(transformer: Any) -> bool:
     """Whether a transformer, or a part of it, learns from labels."""
     parts = [transformer, *transformer.get_params(deep=True).values()]
     return any(
-        hasattr(part, "score_func")  # univariate selection, whose tags do not always say so
+        hasattr(part, "score_func")  # univariate selection, whose tags are not always set
         or (hasattr(part, "__sklearn_tags__") and get_tags(part).target_tags.required)
         for part in parts
         if not isinstance(part, type)
@@ -300,7 +298,7 @@ def _needs_labels(transformer: Any) -> bool:
 
 
 def _read_labels(y: Any, n_rows: int) -> tuple[Any, NDArray[np.bool_]]:
-    """Labels of all rows, None without, and which of them are not missing."""
+    """Labels of all rows, None without labels, and which of them are known."""
     if y is None:
         return None, np.ones(n_rows, np.bool_)
     labels, _ = flatten_labels(y)

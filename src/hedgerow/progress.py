@@ -1,4 +1,4 @@
-"""Progress of a training, for a person to watch."""
+"""Progress of training, as a bar or as lines."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Protocol
 
 from tqdm.auto import tqdm
 
-# In a log that many seconds pass at most without a line.
+# Maximum number of seconds without a line in a log.
 SILENCE = 10.0
 
 
 class Progress:
-    """Shows the latest figures: in a bar on a terminal, in lines elsewhere, or not at all.
+    """Shows the latest metrics: in a bar on a terminal, in lines elsewhere, or not at all.
 
     Parameters
     ----------
     total
-        Most steps there can be.
+        Maximum number of steps.
     verbose
-        0: nothing. 1: a bar on a terminal or in a notebook, else plain lines, a few in all. 2:
-        plain lines always.
+        0: nothing. 1: a bar in a terminal or notebook, otherwise a few plain lines. 2: always plain
+        lines.
     done
-        Steps that were done before, by a training that goes on.
+        Number of steps done before, if training is resumed.
     unit
-        What a bar calls a step.
+        Name of a step in a bar.
     """
 
     def __init__(self, total: int, verbose: int, done: int = 0, unit: str = "it") -> None:
@@ -50,27 +50,27 @@ class Progress:
             self._display.close(whole=kind is None)
 
     def update(self, figures: Mapping[str, float], n_steps: int = 1) -> None:
-        """Note that one more step is done, or several."""
+        """Record one or more steps."""
         if self._display is not None:
             shown = {name: f"{value:.6g}" for name, value in figures.items()}
             self._display.step(shown, n_steps)
 
 
 class _Display(Protocol):
-    """What a person sees of a training."""
+    """The display of progress."""
 
     def step(self, figures: Mapping[str, str], n_steps: int) -> None:
         """Show further steps."""
 
     def close(self, whole: bool) -> None:
-        """Show the end: all went well, or an error cut it short."""
+        """Show the end, after success or an error."""
 
 
 class _Bar:
     """A progress bar.
 
-    Nobody watching, none is made: making one takes a lock of the whole process, which Ctrl-C at
-    that moment would leave closed.
+    It is created only if it is displayed: creating one takes a lock of the whole process, which
+    Ctrl-C at that moment would leave locked.
     """
 
     def __init__(self, total: int, done: int, unit: str) -> None:
@@ -81,14 +81,14 @@ class _Bar:
         self._bar.update(n_steps)
 
     def close(self, whole: bool) -> None:
-        if whole:  # training may end before its last step: the bar ends full all the same
+        if whole:  # training may end before its last step: the bar is filled anyway
             self._bar.total = self._bar.n
             self._bar.refresh()
         self._bar.close()
 
 
 class _Lines:
-    """Lines at steps 1, 2, 5, 10, 20, 50 and so on, after a silence, and at the end."""
+    """Lines at steps 1, 2, 5, 10, 20, 50 and so on, after a long pause, and at the end."""
 
     def __init__(self, total: int, done: int) -> None:
         self._total = total
@@ -120,5 +120,5 @@ class _Lines:
 
 
 def _is_watched() -> bool:
-    is_terminal = getattr(sys.stderr, "isatty", bool)  # a stand-in for stderr need not have it
+    is_terminal = getattr(sys.stderr, "isatty", bool)  # a replacement of stderr need not have it
     return is_terminal() or "ipykernel" in sys.modules

@@ -1,4 +1,4 @@
-"""Raw data: what a user hands to an estimator, before anything of it is read."""
+"""Raw data: the arguments of an estimator's methods, before they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RawData"]
 
 @dataclass(frozen=True, eq=False)
 class RawData:
-    """X and y, and all that may come with them, see `hedgerow.TreeCRF.fit`."""
+    """X and y, and everything that may come with them, see `hedgerow.TreeCRF.fit`."""
 
     X: Any
     y: Any = None
@@ -24,11 +24,11 @@ class RawData:
     sample_weight: ArrayLike | None = None
 
     def repeatable(self) -> RawData:
-        """The same, to be read more than once."""
+        """The same data, which can be read more than once."""
         return self._convert(lambda part: list(part) if isinstance(part, Iterator) else part)
 
     def in_lists(self) -> RawData:
-        """One sequence as a list of one."""
+        """One sequence as a list of one sequence."""
         return self._convert(lambda part: None if part is None else [part])
 
     def _convert(self, convert: Callable[[Any], Any]) -> RawData:
@@ -36,9 +36,9 @@ class RawData:
 
     @staticmethod
     def looks_like(value: Any) -> bool:
-        """Whether it is a dict of what an eval set may hold, with X and y among them."""
+        """Whether it is a dict with the keys of an eval set, including X and y."""
         return isinstance(value, Mapping) and {"X", "y"} <= set(value) <= set(NAMES)
 
 
-# What an eval set may hold: all count the same in it.
+# Allowed keys of an eval set; it has no weights.
 NAMES = [field.name for field in fields(RawData) if field.name != "sample_weight"]

@@ -32,15 +32,16 @@ def make_position_scorer(
     """Make a scorer from a metric that compares labels, one per position.
 
     scikit-learn's own scorers, such as ``scoring="f1_macro"``, take flat labels only (on lists a
-    search reports nan), and do not pass groups to `predict`. This one also takes lists of
-    sequences, skips positions whose label is missing, and passes ``groups`` and ``parents`` on.
+    search reports nan), and do not pass groups to `predict`. This one also accepts lists of
+    sequences, skips positions whose label is missing, and passes ``groups`` and ``parents`` to
+    `predict`.
 
     Parameters
     ----------
     score_func
         Called as ``score_func(y_true, y_pred, **kwargs)`` with flat labels; or the name of one of
-        scikit-learn's scorers, such as "f1_macro" or "neg_log_loss", which settles the two
-        parameters that follow.
+        scikit-learn's scorers, such as "f1_macro" or "neg_log_loss", which determines the next two
+        parameters.
     response_method : {"predict", "predict_proba"}
         What `y_pred` is: labels (N,), or probabilities (N, K).
     greater_is_better
@@ -48,12 +49,12 @@ def make_position_scorer(
     decode : {"viterbi", "marginal"} or None
         The decoder, see `hedgerow.TreeCRF.predict`; None: that of each model.
     kwargs
-        Further arguments of `score_func`.
+        Additional arguments of `score_func`.
 
     Returns
     -------
     PositionScorer
-        What ``scoring=`` takes. It can be called: ``scorer(crf, X, y)``.
+        A scorer for ``scoring=``, which can also be called: ``scorer(crf, X, y)``.
 
     Examples
     --------
@@ -102,9 +103,9 @@ def _named(name: str, kwargs: Mapping[str, Any]) -> PositionScorer:
 
 
 class PositionScorer(BaseEstimator):  # type: ignore[misc]
-    """What `make_position_scorer` makes.
+    """A scorer from `make_position_scorer`.
 
-    Under metadata routing ``set_score_request(groups=True, parents=True)`` asks for groups and
+    With metadata routing, ``set_score_request(groups=True, parents=True)`` requests groups and
     parents.
     """
 
@@ -148,13 +149,13 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         groups : (N,), optional
             For a flat X, the sequence of each row.
         sample_weight : (S,), or (N,) for a flat X, optional
-            How much each sequence counts, or each row; `score_func` must take it.
+            Weight of each sequence, or of each row; `score_func` must accept it.
         parents : optional
             Parents of the positions, for a model that was fitted with parents.
         base_scores : list of (T, K) arrays, or (N, K), optional
-            Scores that the model adds its own to, if it was fitted with such.
+            Base scores, if the model was fitted with `base_scores`.
         X_base : optional
-            What a base model sees, if it sees other features.
+            Features of the base model, if it does not use X.
         """
         respond = getattr(estimator, self.response_method)
         y = self._check_known(estimator, y)
@@ -178,7 +179,7 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         return float(value) if self.greater_is_better else -float(value)
 
     def _check_known(self, estimator: Any, y: Any) -> Any:
-        """Warn of labels that the model does not know; without probability they are left out."""
+        """Warn about labels that the model does not know; with probabilities they are left out."""
         if not hasattr(estimator, "classes_"):
             return y
         truth, lengths = flatten_labels(y)

@@ -1,4 +1,4 @@
-"""Seen groups: how the X of a training was cut, and which sequences it had."""
+"""Seen groups: how training data were divided into sequences, and their ids."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hedgerow.sequences import Sequences
 
 __all__ = ["SeenGroups", "is_scoring", "scoring"]
 
-# How much longer than all sequences of training a flat X may be and still pass for one sequence.
+# How much longer than all training sequences a flat X may be and still count as one sequence.
 MOST_TIMES = 2
-# Groups that a warning shows.
+# Number of groups that a warning lists.
 MAX_SHOWN = 3
 
 _is_scoring: ContextVar[bool] = ContextVar("is_scoring", default=False)
@@ -42,19 +42,19 @@ def is_scoring() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SeenGroups:
-    """How the X of a training was cut into sequences, and which they were; it is not saved.
+    """How training data were divided into sequences, and their ids; not saved.
 
     Attributes
     ----------
     is_cut : bool
-        Whether X was flat and cut by groups.
+        Whether X was flat and divided by groups.
     longest : int
         Number of positions of the longest sequence.
     names : (S,) uint64
-        Digests of the names of the groups, sorted; empty if they have none. With the lengths that
-        is 16 bytes for each group, so that it costs little to remember them.
+        Digests of the names of the groups, sorted; empty if they have none. With the lengths, this
+        is 16 bytes per group.
     lengths : (S,) int64
-        How many rows each of them has.
+        Number of rows of each group.
     """
 
     is_cut: bool
@@ -64,7 +64,7 @@ class SeenGroups:
 
     @classmethod
     def of(cls, sequences: Sequences) -> SeenGroups:
-        """Remember the sequences of a training."""
+        """Remember the sequences of training data."""
         is_cut, lengths = sequences.flat and sequences.n_sequences > 1, sequences.lengths
         names = _digests(sequences)
         order = np.argsort(names)
@@ -86,10 +86,10 @@ class SeenGroups:
             )
 
     def warn_of_torn(self, sequences: Sequences, where: str) -> None:
-        """Warn of groups that were torn apart, some of their rows being in the training data.
+        """Warn about groups of which some rows are in the training data, and others here.
 
-        If training saw as many rows of each of them, they are training data, whose score may well
-        be of interest.
+        If training had the same number of rows of each of them, they are training data, whose score
+        may be of interest.
         """
         names = _digests(sequences)
         if not (len(names) and len(self.names)):
@@ -110,9 +110,9 @@ class SeenGroups:
 
 
 def _digests(sequences: Sequences) -> NDArray[np.uint64]:
-    """Digests of the names of groups, (S,), or none if they have no names.
+    """Digests of the names of groups, (S,), empty if they have no names.
 
-    They are the same in every process, which those of Python are not.
+    They are the same in every process, unlike Python's hashes.
     """
     names = (_name(group).encode(errors="surrogatepass") for group in sequences.ids or ())
     return np.frombuffer(b"".join(blake2b(n, digest_size=8).digest() for n in names), np.uint64)

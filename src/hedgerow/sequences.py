@@ -1,4 +1,4 @@
-"""Sequences: the one container that everything below `encode` works on."""
+"""Sequences: the container that everything below `encode` works on."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
     "check_not_infinite",
 ]
 
-# Most columns that a model can have, and a model file.
+# Maximum number of columns of a model, and of a model file.
 MAX_FEATURES = 10**8
-# Values converted in one go to be checked: small enough to stay in the cache.
+# Number of values that are checked at a time: small enough for the cache.
 BLOCK = 1 << 18
-# Numbers beyond this would overflow once they are multiplied by weights and added up.
+# Larger numbers would overflow when they are multiplied by weights and added up.
 LARGEST = 1e100
 
-# What the values of a text column were before they became strings; "text" if they were mixed.
+# The type of the values of a text column before they became strings; "text" if mixed.
 CategoryKind = Literal["text", "numbers", "bools"]
 
 
@@ -47,12 +47,12 @@ class _ColumnsJSON(TypedDict):
 class SchemaJSON(_ColumnsJSON, total=False):
     """A `Schema` as plain JSON values; `text` lists the columns that are not numeric."""
 
-    has_parents: bool  # not there if it is false
+    has_parents: bool  # absent if it is false
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of X are.
+    """The columns of X.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Schema:
     numeric : tuple of bool
         One flag per column: True for numbers, False for text and categories.
     has_parents : bool
-        Whether X comes with parents, so that sequences are trees; else they are chains.
+        Whether X comes with parents, so that sequences are trees; otherwise they are chains.
     library : "pandas", "polars" or None
-        Whose frames X came in, if it did; it is no part of a model, and not kept in files.
+        The library of X's frames, if any; it is not part of a model, and not saved.
     """
 
     kind: Literal["columns", "items"]
@@ -151,7 +151,7 @@ class SparseRows:
         return SparseRows(indptr, self.indices[entries], values, self.n_columns)
 
     def renumber(self, numbers: NDArray[np.int32], n_columns: int = 0) -> SparseRows:
-        """Give each column its new number, and drop those of number -1 and entries of value 0."""
+        """Give each column its new number, and drop columns of number -1 and entries of value 0."""
         indices = numbers[self.indices]
         keep = indices >= 0
         if self.values is not None:
@@ -176,11 +176,11 @@ class Categorical:
     categories : list of str
         The distinct values that occur, sorted.
     kind : {"text", "numbers", "bools"}
-        What the values were before they became strings; "text" if they were mixed.
+        The type of the values before they became strings; "text" if mixed.
     spellings : dict of tuples of str
-        For categories that were numbers, how else an equal number may be written.
+        For categories that were numbers, other spellings of an equal number.
     declared : bool
-        Whether the column has a dtype of categories, not just of text or objects.
+        Whether the column has a categorical dtype, not just text or objects.
     """
 
     name: str
@@ -203,7 +203,7 @@ class Categorical:
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
-    """Scores of N positions by models that were trained without their sequences.
+    """Scores of N positions by models that were not trained on their sequences.
 
     Attributes
     ----------
@@ -246,20 +246,20 @@ class Sequences:
     categorical : tuple of Categorical
         The text columns, in the order of X.
     flat : bool
-        X was one block of rows, not a list of sequences; what goes out is flat as well.
+        X was one block of rows, not a list of sequences; the output is flat as well.
     ids : list or None
-        What the sequences of a flat X are called, (S,); None if they have no names.
+        Ids of the sequences of a flat X, (S,); None if they have none.
     parents : (N,) int32 or None
-        Where in its sequence the parent of each position is, -1 for a root; None if sequences are
-        chains, in which the parent is the position before.
+        Index of the parent of each position in its sequence, -1 for a root; None if sequences are
+        chains, in which the parent is the previous position.
     base_scores : (N, K) float64 or None
-        Scores of the labels that are given from outside.
+        Label scores that the user passes.
     base : Sequences or None
-        The same positions as a base model sees them.
+        The same positions with the features of a base model.
     fold_scores : FoldScores or None
-        Of what a base model sees: scores that take the place of its own.
+        For the sequences of a base model: cross-fitted scores that replace its own.
     facts : PositionFacts or None
-        What the attributes were found in, if training may find more of them there.
+        The facts in which attributes were found, if training may find more of them.
     """
 
     offsets: NDArray[np.int64]
@@ -310,9 +310,9 @@ class Sequences:
         )
 
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
-        """Only some positions, which make up the sequences, without names, that `offsets` say.
+        """Some positions, which form unnamed sequences according to `offsets`.
 
-        They follow each other within a sequence, and so do their parents: none is left out.
+        They are consecutive within a sequence, and their parents are included.
         """
         return replace(
             self,
@@ -331,7 +331,7 @@ class Sequences:
     def _select_parents(
         self, positions: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.int32] | None:
-        """Places of parents, counted from the first position that is taken of a sequence."""
+        """Indices of parents, counted from the first position that is selected of a sequence."""
         if self.parents is None:
             return None
         begins = positions[offsets[:-1]]
@@ -341,7 +341,7 @@ class Sequences:
         return np.where(parents < 0, np.int32(-1), parents - skipped)
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
-        """Give an array over positions the shape of what the user handed in.
+        """Give an array over positions the same structure as the user's X.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class Sequences:
         return [array[start:stop] for start, stop in pairwise(bounds)]
 
     def locate(self, position: int) -> tuple[int, int]:
-        """Return the sequence that holds a position, and the position within it."""
+        """Return the sequence that contains a position, and the position within it."""
         if not 0 <= position < self.n_positions:
             raise IndexError(
                 f"position {position} is outside the {self.n_positions} positions; "
@@ -370,7 +370,7 @@ class Sequences:
 
 
 def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
-    """Cut sequences into runs of about so many positions: the first of each, and its end.
+    """Divide sequences into runs of about this many positions: the first of each, and its end.
 
     A run has more positions only if it is a single sequence. Where there are no sequences, as on a
     worker whose sequences are all held out, there is a run without any.
@@ -398,7 +398,7 @@ def check_finite(sequences: Sequences, model: str = "the model", *, n_threads: i
 def check_not_infinite(
     sequences: Sequences, model: str = "the model", *, n_threads: int = 1
 ) -> None:
-    """Raise ValueError if a number of X is infinite; NaN, for missing, will do."""
+    """Raise ValueError if a number of X is infinite; NaN, for missing values, is accepted."""
     cell = _first_unusable(sequences, _Range(float(np.finfo(np.float64).max), True), n_threads)
     if cell is not None:
         need = "needs finite numbers, or NaN for missing ones: clip or drop it"
@@ -406,7 +406,7 @@ def check_not_infinite(
 
 
 class _Range(NamedTuple):
-    """Numbers that are usable: from -largest to largest, and NaN if they may be missing."""
+    """The range of valid numbers: from -largest to largest, and NaN if they may be missing."""
 
     largest: float
     may_be_missing: bool
@@ -435,7 +435,7 @@ def _first_unusable(sequences: Sequences, usable: _Range, n_threads: int) -> _Ce
 
 
 def _find_unusable(values: NDArray[Any], usable: _Range, n_threads: int) -> int | None:
-    """Place of the first number that is not usable."""
+    """Index of the first invalid number."""
     is_read = values.dtype in (np.float32, np.float64)  # others are converted block by block
     step = len(values) if is_read else BLOCK
     for start in range(0, len(values), max(step, 1)):

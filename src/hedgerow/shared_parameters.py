@@ -15,17 +15,17 @@ Kind = TypeVar("Kind", bound=type)
 
 PARAMETERS = """
 decode : {"auto", "viterbi", "marginal"}, default "auto"
-    How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
-    "marginal", the most probable label of each position. "auto": the one that labels more positions
-    of the last `eval_set` correctly, or of the training sequences that are held out. Without
-    either, "marginal" for objectives of the marginals and "viterbi" for "max_margin"; otherwise
-    "viterbi" where labels look like chunks (B-NP, I-NP, O), else a short trial on the training
+    The decoder: "viterbi" finds the most probable labelling of each sequence as a whole; "marginal"
+    finds the most probable label of each position. "auto" chooses the one with the higher accuracy
+    on the last `eval_set`, or on the training sequences that are held out. Without either:
+    "marginal" for objectives of the marginals, "viterbi" for "max_margin", and for the likelihood
+    "viterbi" if labels look like chunks (B-NP, I-NP, O); otherwise a short trial on the training
     sequences decides, see the guide "Which decoder?". ``decode_`` is the decoder that was chosen.
 early_stopping_rounds : int or None, default None
     Early stopping: stop if the metric on the `eval_set`, the last one if there are several, has not
     improved for this many rounds or iterations, and keep the model of the best one. Without an
-    `eval_set` some training sequences are held out (`validation_fraction`). Rounds and iterations
-    that only warm up (`warm_rounds`, `warm_iter`) never stop the training.
+    `eval_set` some training sequences are held out (`validation_fraction`). Warm-up rounds and
+    iterations (`warm_rounds`, `warm_iter`) never stop training.
 early_stopping_metric : str or None, default None
     The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None: the
     last one of `eval_metric`, or "loss".
@@ -33,15 +33,15 @@ eval_metric : str, callable, list, dict or None, default None
     Metrics on the `eval_set` after each round or iteration, in addition to loss and accuracy;
     greater is better. "sequence_accuracy", the share of sequences without an error; "chunk_f1",
     "chunk_precision" or "chunk_recall"; the name of one of scikit-learn's scorers that compare
-    labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
-    ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
-    label lists. Several metrics: a list, or a dict by name.
+    labels, such as "f1_macro"; a scorer from `hedgerow.scorers.make_position_scorer` or
+    scikit-learn's ``make_scorer``; or a function, called as ``metric(y_true, y_pred)`` with two
+    lists of label lists. Several metrics: a list, or a dict by name.
 validation_fraction : float or None, default 0.1
     Share of the training sequences that early stopping holds out if there is no `eval_set`. The
-    model is not trained on them. They are drawn with `random_state` if it is a number, else they
-    are always the same. At least one sequence is held out, but none that is the only one with some
-    label, unless all are. If there is only one sequence, its last part is held out. Weights count
-    as in training. None: an `eval_set` is required.
+    model is not trained on them. They are drawn with `random_state` if it is a number; otherwise
+    they are always the same. At least one sequence is held out, but never the only one with a
+    certain label, unless this is true of all sequences. If there is only one sequence, its last
+    part is held out. Weights apply as in training. None: an `eval_set` is required.
 callbacks : list of callables or None, default None
     Functions that are called after every round or iteration with a
     `hedgerow.training.stopping.Step`; training stops when one of them returns a true value.
@@ -55,8 +55,8 @@ min_pattern_count : int, default 0
     pairs of labels; with 1, only the pairs that occur.
 label_patterns : list of tuples of labels or None, default None
     The label patterns that have weights, instead of those that `order` finds. Here and in the
-    constraints below every label must occur in y. Sets (which are sorted), arrays and Series work
-    as well as lists.
+    constraints below, every label must occur in y. Lists, sets (which are sorted), arrays and
+    Series are accepted.
 constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
     Allow only labellings that follow this chunk labelling scheme. Constraints hold in training too:
     probabilities are normalised over the allowed labellings only.
@@ -72,32 +72,31 @@ missing_label : str, int or None, default None
     A label that marks positions whose label is not known, such as -1; None and NaN always do.
     Training then maximises the probability of the labels that are known.
 group_column : str, int or None, default None
-    Name or number of the column of X with the sequence id of each row, for a flat X. It is not a
-    feature. With it the argument `groups` is not needed, also where scikit-learn passes X on
-    without groups. A table without this column needs `groups`.
+    Name or number of the column of X with the sequence id of each row, for a flat X. It is not used
+    as a feature. The argument `groups` is then not needed, even where scikit-learn passes X without
+    groups. A table without this column needs `groups`.
 parents_column : str, int or None, default None
     Name or number of the column of X, or key of the dicts, with the parent of each position in a
-    tree-shaped graph. It is not a feature. With it the argument `parents` of `fit` is not needed,
-    also where scikit-learn passes X on.
+    tree-shaped graph. It is not used as a feature. The argument `parents` of `fit` is then not
+    needed, even where scikit-learn passes X without parents.
 parents_format : {"zero_based", "conllu"}, default "zero_based"
-    How parents are counted: from 0 on, with -1 for a root; or from 1 on, with 0 for a root, as the
-    heads of CoNLL-U are. None and NaN stand for a root in both.
+    How parents are numbered: from 0, with -1 for a root; or from 1, with 0 for a root, like the
+    heads in CoNLL-U files. None and NaN mark a root in both.
 queries : hedgerow.relational.RelationalFeatures or None, default None
-    How queries about facts are made, where X holds facts: `hedgerow.relational.Atoms`, or lists
-    whose positions are sets of atoms. They are the attributes of the model, which keeps them:
-    ``queries_``. None: Atoms are turned into attributes by ``RelationalFeatures()``.
+    If X contains facts (`hedgerow.relational.Atoms`, or lists whose positions are sets of atoms):
+    what turns them into queries, which are the attributes of the model. ``queries_`` is the fitted
+    copy. None: ``RelationalFeatures()``.
 class_weight : dict, "balanced" or None, default None
-    How much a position counts in training, by its label: a weight for each label (1 for those left
-    out), or "balanced" for weights inversely proportional to how often a label occurs. The term
-    log P(y_t | labels before) of the likelihood is multiplied by the weight. All labels must be
-    known.
+    Weight of each position in training, by its label: a weight for each label (1 for those left
+    out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
+    P(y_t | labels before) of the likelihood is multiplied by the weight. All labels must be known.
 label_costs : "hamming", float, dict or matrix, default "hamming"
     Costs of errors for the objective "softmax_margin" (or "max_margin"). "hamming": 1 for each
     error. A number: that much for each error. ``{"A": 5}``: 5 for any other label where "A" is
     true. ``{"A": {"B": 5}}``: 5 for "B" where "A" is true; errors that are left out cost 1. Or a
     (K, K) matrix with one row per true label and one column per predicted label, in the order of
     ``classes_``, and 0 on the diagonal. Positions whose label is not known cost nothing. Costs are
-    added to scores, which are log-odds: a cost of 3 asks for odds 20 times as high.
+    added to scores, which are log-odds: a cost of 3 requires odds 20 times as high.
 f1_labels : list of labels or None, default None
     Labels whose F1 the objective "f1" maximises. None: all labels; where labels look like chunks
     (B-NP, I-NP, O), all but O.

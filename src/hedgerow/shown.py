@@ -1,4 +1,4 @@
-"""Shown: what an estimator shows of itself, in notebooks and as tables."""
+"""Shown: how an estimator is displayed, in notebooks and as tables."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ AnyShown = TypeVar("AnyShown", bound="Shown")
 
 
 class Shown(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators as far as they show themselves; none of it trains or predicts."""
+    """Base class of the estimators with all methods for display; it does not train or predict."""
 
     step_name: ClassVar[str]  # what a step of training is called
     model_: Model
     history_: History
 
     def set_output(self: AnyShown, *, transform: Output | None = None) -> AnyShown:
-        """Set the form in which tables are returned, as scikit-learn's transformers have it.
+        """Set the type of the tables that are returned, as for scikit-learn's transformers.
 
-        This holds for `patterns`, `transition_weights` and so on, and for tables of explanations.
-        Without it they are frames of the library whose frames the model was fitted on, or of the
-        one that ``sklearn.set_config(transform_output="pandas")`` names.
+        This applies to `patterns`, `transition_weights` and so on, and to tables of explanations.
+        Without it, they are frames of the library whose frames the model was fitted on, or of the
+        one set by ``sklearn.set_config(transform_output="pandas")``.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"} or None
-            "default": a dict of arrays that shows itself as a table, `hedgerow.tables.Table`;
-            "pandas" or "polars": a DataFrame. None leaves everything as it is.
+            "default": a dict of arrays that prints as a table, `hedgerow.tables.Table`; "pandas" or
+            "polars": a DataFrame. None: do not change the setting.
 
         Returns
         -------
@@ -54,7 +54,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         """
         check_output(transform)
         if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # what `clone` takes along
+            self._sklearn_output_config = {"transform": transform}  # `clone` copies it
         return self
 
     @property
@@ -63,20 +63,20 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         return choose_output(asked, self.model_.schema.library)
 
     def _give(self, table: Table) -> Any:
-        """A table in the form that the user works with."""
+        """A table, converted to the output type."""
         return table.to(self._output)
 
     @property
     @abstractmethod
     def _n_kept(self) -> int:
-        """Number of rounds or iterations whose result the model is."""
+        """Number of rounds or iterations that the model keeps."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
-        """How large the model is, in words."""
+        """The size of the model as text."""
 
     def _repr_html_inner(self) -> str:
-        """What a notebook shows: the training in short, beside scikit-learn's box."""
+        """HTML for notebooks: a summary of training next to scikit-learn's diagram."""
         return self._beside(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -95,7 +95,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         return notebook.side_by_side(summary, box)
 
     def _facts(self) -> dict[str, str]:
-        """What there is to know of the model at first."""
+        """The most important facts about the model."""
         schema, kept, best = self.model_.schema, self._n_kept, best_step(self)
         n_steps, names = self.history_.n_steps, schema.column_names()
         facts = {
@@ -121,11 +121,11 @@ class Shown(BaseEstimator):  # type: ignore[misc]
 
 
 def best_step(crf: Shown) -> int | None:
-    """Number of rounds or iterations at which the eval set did best; None without one."""
+    """Round or iteration with the best metric on the eval set; None without one."""
     best: int | None = getattr(crf, "best_round_" if crf.step_name == "round" else "best_iter_")
     return best
 
 
 def with_plain_tables(crf: AnyShown) -> AnyShown:
-    """The same model, whose tables are dicts of arrays, whatever its user works with."""
+    """The same model with tables that are dicts of arrays, whatever the output type."""
     return copy(crf).set_output(transform="default")

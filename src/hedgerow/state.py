@@ -1,4 +1,4 @@
-"""State: a model or a training taken apart for its file, and readers that check every part."""
+"""State: the contents of model files and checkpoints, and readers that check every part."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
     "unpack_history",
 ]
 
-# Figures that JSON has no numbers for.
+# Values that JSON cannot represent.
 NOT_FINITE = ("nan", "inf", "-inf")
-# What the names of the arrays of a model that is part of another one begin with.
+# Prefix of the names of the arrays of a base model.
 BASE = "base."
-# Weights beyond this would make scores overflow, whatever the numbers of X.
+# Larger weights would make scores overflow, whatever the numbers of X.
 LARGEST_WEIGHT = 1e150
 
 
@@ -42,7 +42,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A model taken apart: arrays, and what JSON can hold."""
+    """A model as arrays and JSON values."""
 
     tensors: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
@@ -52,14 +52,14 @@ class State:
 
 
 def require(holds: object, what: str) -> None:
-    """Raise ModelFileError unless a file that passed its checksum also makes sense."""
+    """Raise ModelFileError unless a condition holds for a file with a valid checksum."""
     if not holds:
         raise ModelFileError(f"the file does not hold a valid model: {what}")
 
 
 @contextmanager
 def expecting(what: str | None = None) -> Iterator[None]:
-    """Turn the error of a value that makes no sense into a ModelFileError that says what it is.
+    """Turn errors about an invalid value into a ModelFileError that names it.
 
     Without `what` it says what the error was.
     """
@@ -83,7 +83,7 @@ def expecting(what: str | None = None) -> Iterator[None]:
 def read_array(
     state: State, name: str, dtype: type[np.generic], n_dimensions: int = 1
 ) -> NDArray[Any]:
-    """One of the arrays; raises ModelFileError if it is missing or of another type."""
+    """One of the arrays; raises ModelFileError if it is missing or has another type."""
     array = state.tensors.get(name)
     require(array is not None, f"{name} is missing")
     assert array is not None
@@ -92,7 +92,7 @@ def read_array(
 
 
 def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """One of the arrays, which holds finite numbers; raises ModelFileError."""
+    """An array of finite numbers; raises ModelFileError."""
     array = read_array(state, name, np.float64, len(shape))
     require(array.shape == shape, f"{name} has the wrong shape")
     require(np.isfinite(array).all(), f"{name} is not finite")
@@ -107,7 +107,7 @@ def pack_base(kind: str, base: State) -> State:
 
 
 def unpack_base(state: State) -> tuple[str, State]:
-    """Read what `pack_base` wrote: the class of the model, and its state."""
+    """Read the output of `pack_base`: the class of the model, and its state."""
     metadata = dict(state.metadata["base"])
     tensors = {
         name.removeprefix(BASE): array
@@ -118,13 +118,13 @@ def unpack_base(state: State) -> tuple[str, State]:
 
 
 def pack_history(history: Mapping[str, list[float]]) -> State:
-    """Figures of a training that is not over, which need not be finite."""
+    """History of unfinished training, which need not be finite."""
     figures = {f"history.{name}": np.array(history[name], np.float64) for name in history}
     return State(figures, {"history": list(history)})
 
 
 def unpack_history(state: State) -> dict[str, list[float]]:
-    """Read what `pack_history` wrote."""
+    """Read the output of `pack_history`."""
     with expecting("its history"):
         return {
             name: read_array(state, f"history.{name}", np.float64).tolist()
@@ -133,7 +133,7 @@ def unpack_history(state: State) -> dict[str, list[float]]:
 
 
 def history_to_json(history: Mapping[str, list[float]]) -> dict[str, list[float | str]]:
-    """Figures of a training that is over as JSON values; those that are not finite as text."""
+    """History of finished training as JSON values; those that are not finite as text."""
     return {
         name: [figure if np.isfinite(figure) else str(float(figure)) for figure in figures]
         for name, figures in history.items()
@@ -141,7 +141,7 @@ def history_to_json(history: Mapping[str, list[float]]) -> dict[str, list[float 
 
 
 def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
-    """Read what `history_to_json` made under "history"."""
+    """Read the output of `history_to_json` under "history"."""
     history = metadata.get("history")
     require(isinstance(history, dict), "its history")
     assert isinstance(history, dict)
@@ -165,7 +165,7 @@ def read_loss(metadata: dict[str, Any]) -> float:
 
 
 def read_count(metadata: dict[str, Any], name: str) -> int:
-    """How often something was done."""
+    """A number of steps."""
     count = metadata.get(name)
     require(type(count) is int and 0 <= count < 2**63, f"its {name.replace('_', ' ')}")
     assert isinstance(count, int)

@@ -1,4 +1,4 @@
-"""Suggestions: which name was meant, where one is not known."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 __all__ = ["suggest", "suggest_argument", "suggest_parameter"]
 
-# What other libraries call a parameter, and what it is called here: the first of these names that
-# an estimator has. XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
+# Names of parameters in other libraries, and their names here: the first one that an estimator has.
+# XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
 MEANT = {
     ("n_rounds", "max_iter"): (
         "n_estimators num_boost_round num_boost_rounds num_round num_rounds num_iterations "
@@ -53,7 +53,7 @@ MEANT = {
 }
 NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
 
-# What is worth saying where there is no such parameter, or the same number means something else.
+# Hints if there is no such parameter, or if the same number has another meaning.
 NOTES = {
     "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
     "C": "did you mean reg_lambda? C is 1 / reg_lambda",
@@ -69,7 +69,7 @@ NOTES = {
     "penalty": "did you mean reg_lambda, for an L2 penalty, or reg_alpha of LinearCRF, for L1?",
 }
 
-# What other libraries call arguments of fit.
+# Names of arguments of fit in other libraries.
 ARGUMENTS = {
     "init": "xgb_model init_model",
     "sample_weight": "weight weights sample_weights",
@@ -81,14 +81,14 @@ ARGUMENT_NAMES = {name: ours for ours, theirs in ARGUMENTS.items() for name in t
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Which names could have been meant: text to go on with, empty if none is near."""
+    """Similar names, as text to append to a message; empty if there are none."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     near = near or difflib.get_close_matches(name, known, n=3)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def suggest_parameter(name: str, known: Collection[str], owners: Collection[str] = ()) -> str:
-    """What could have been meant by a parameter that is not among those `known`.
+    """A suggestion for a parameter that is not among those `known`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def suggest_parameter(name: str, known: Collection[str], owners: Collection[str]
 def suggest_argument(
     name: str, known: Collection[str], parameters: Collection[str], owner: str
 ) -> str:
-    """What could have been meant by an argument that a method does not have.
+    """A suggestion for an argument that a method does not have.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Tables: columns by name, which come out as a frame where the user works with frames.
+"""Tables: dicts of columns, which are returned as frames if the user works with frames.
 
-This is the one place that decides in which form a table is returned.
+Only this module decides which type a returned table has.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from hedgerow import notebook
 
 __all__ = ["Output", "Table", "check_output", "choose_output"]
 
-# What a table is returned as: a `Table`, or a DataFrame of one of these libraries.
+# The type of a returned table: a `Table`, or a DataFrame of one of these libraries.
 Output = Literal["default", "pandas", "polars"]
 OUTPUTS = ("default", "pandas", "polars")
-# Rows that are shown.
+# Maximum number of rows that are printed.
 MAX_SHOWN = 20
 
 
 class Table(dict[str, NDArray[Any]]):
-    """A dict of columns, arrays of one length, that shows itself as a table.
+    """A dict of columns, arrays of the same length, that prints as a table.
 
     ``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` turn it into a frame; `set_output`
-    of the estimator has all its tables returned as frames.
+    of the estimator sets the type of all its tables.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Table(dict[str, NDArray[Any]]):
         return len(next(iter(self.values()), ()))
 
     def to(self, output: Output) -> Any:
-        """The same table in another form."""
+        """The same table as another type."""
         if output == "default":
             return self
         columns = {name: _column(values) for name, values in self.items()}
@@ -80,7 +80,7 @@ class Table(dict[str, NDArray[Any]]):
 
 
 def check_output(transform: Any) -> None:
-    """Raise ValueError unless tables can be returned in this form."""
+    """Raise ValueError unless tables can be returned as this type."""
     if transform is not None and transform not in OUTPUTS:
         raise ValueError(
             f"transform is {transform!r}; expected 'default', 'pandas' or 'polars', or None to "
@@ -89,14 +89,14 @@ def check_output(transform: Any) -> None:
 
 
 def choose_output(asked: Output | None, library: str | None) -> Output:
-    """In which form tables are returned.
+    """Choose the type of the tables that are returned.
 
     Parameters
     ----------
     asked
-        What `set_output` of the estimator was called with; it comes before all else.
+        The argument of `set_output` of the estimator; it has precedence over everything else.
     library
-        The library of the frames that the model was fitted on. It counts unless scikit-learn's
+        The library of the frames that the model was fitted on. It applies unless scikit-learn's
         configuration, ``sklearn.set_config(transform_output=...)``, names another one.
     """
     if asked is not None:
@@ -108,7 +108,7 @@ def choose_output(asked: Output | None, library: str | None) -> Output:
 
 
 def _column(values: NDArray[Any]) -> Any:
-    """A column as the libraries like it: objects of one kind as a list, mixed ones as they are."""
+    """A column as the libraries need it: objects of one type as a list, mixed ones unchanged."""
     if values.dtype != np.object_:
         return values
     objects = values.tolist()

@@ -1,4 +1,4 @@
-"""Threads: how many a parameter `n_jobs` asks for."""
+"""Threads: the number of threads for a parameter `n_jobs`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 __all__ = ["count_threads"]
 
-# More than any machine has cores.
+# More than the number of cores of any machine.
 MAX_THREADS = 10_000
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means: None all cores, -1 all cores, -2 all but one, and so on."""
+    """Number of threads for `n_jobs`: None or -1 for all cores, -2 for all but one, and so on."""
     if hasattr(os, "sched_getaffinity"):
         n_cores = len(os.sched_getaffinity(0))
     else:

@@ -55,11 +55,12 @@ class TreeCRF(Estimator):
 
     Every round grows one tree for each label, by second-order boosting with a bound on the
     curvature that takes the dependence of labels into account (Chen et al. 2015), or by first-order
-    boosting (Dietterich et al. 2008). Weights of label patterns are learnt together with the trees.
+    boosting (Dietterich et al. 2008). Weights of label patterns are learned together with the
+    trees.
 
-    X may hold numbers, NaN for missing ones, text and categories, sparse matrices, or dicts of
-    attributes. A category that did not occur in training counts as missing. Positions of a window
-    beyond the ends of a sequence do not count as missing: every split learns a direction of its own
+    X may contain numbers, NaN for missing values, text and categories, sparse matrices, or dicts of
+    attributes. A category that did not occur in training is treated as missing. Positions of a
+    window beyond the ends of a sequence are not missing: every split learns a separate direction
     for them. An attribute that a position does not have is 0.
 
     Parameters
@@ -68,8 +69,8 @@ class TreeCRF(Estimator):
         Number of rounds.
     learning_rate : float or None, default None
         Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting; with a
-        line search 0.1, or 1 along conjugate directions. Backtracking: a step is shortened until
-        the training loss does not increase.
+        line search 0.1, or 1 along conjugate directions. Backtracking: a step is halved until the
+        training loss does not increase.
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
         `max_leaves` is None too, otherwise no limit.
@@ -77,29 +78,30 @@ class TreeCRF(Estimator):
         Maximum number of leaves of a tree; the split with the largest gain is made first. None: 31
         if `max_depth` is None too, otherwise as many as `max_depth` allows.
     min_child_weight : float, default 1.0
-        Minimum sum of curvatures in a leaf. In first-order boosting that is the number of examples.
+        Minimum sum of curvatures in a leaf. In first-order boosting this is the number of examples.
     min_split_gain : float, default 0.0
         Minimum gain of a split.
     reg_lambda : float, default 1.0
-        Added to the sum of curvatures of a leaf, which makes its step shorter.
+        L2 regularization: added to the sum of curvatures of a leaf, which shrinks its value.
     max_step : float or None, default 1.0
         Maximum value of a leaf, before it is multiplied by the learning rate. It keeps the first
-        rounds stable where there are many labels and few examples. Steps of the weights of label
+        rounds stable if there are many labels and few examples. Steps of the weights of label
         patterns that are larger than this are dampened logarithmically. None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0
-        Number of positions before and after its own that a tree looks at; a pair: (before, after).
-        No values are copied, so the data take no more memory. Only the histograms of training grow
-        with the window: per thread up to 8 (``max_bins`` + 1) (``max_leaves`` - 1) bytes per column
-        and position of the window, 60 KiB by default; with ``max_depth`` alone, ``max_depth``
-        replaces ``max_leaves`` - 1. Columns with one dominant value take less.
+        Number of positions before and after the current one that trees can split on; a pair:
+        (before, after). No values are copied, so the data take no additional memory. Only the
+        histograms used in training grow with the window: per thread up to 8 (``max_bins`` + 1)
+        (``max_leaves`` - 1) bytes per column and position of the window, 60 KiB by default; with
+        ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. Columns with one dominant
+        value take less.
     ancestors : int, default 0
-        Number of ancestors of a position that a tree looks at, in data with `parents`: 1 is the
-        parent, 2 also the grandparent, and so on. No values are copied. (`window` looks at
-        neighbours in the order of the sequence.) Beyond a root is outside, as beyond the ends of a
-        sequence. Splits name such features ``tag[parent]``, ``tag[grandparent]``,
-        ``tag[parent^3]``.
+        Number of ancestors of a position that trees can split on, in data with `parents`: 1 is the
+        parent, 2 also the grandparent, and so on. No values are copied. (`window` is about
+        neighbours in the order of the sequence.) Ancestors beyond a root are "outside", like
+        positions beyond the ends of a sequence. Such features are named ``tag[parent]``,
+        ``tag[grandparent]``, ``tag[parent^3]``.
     colsample_bytree : float, default 1.0
         Share of the columns that are sampled for each tree. A column is sampled with all positions
         of the window and all ancestors.
@@ -110,54 +112,54 @@ class TreeCRF(Estimator):
         ``{"speed": {"running": 1}}``: the odds of "running" against every other label never
         decrease as "speed" increases, whatever the other columns and labels are; -1: they never
         increase. With several labels for a column, the odds of a label with a larger number against
-        one with a smaller number never decrease; labels that are left out have 0. With two labels
-        ``{"speed": 1}`` or ``[1, 0, -1]``, a number for each column, is about the second one of
-        ``classes_``. Columns have names or numbers; the attributes of dicts have names, and are 0
-        where they are absent. It holds for every position of the window. Missing values are neither
-        high nor low.
+        one with a smaller number never decrease; labels that are left out have 0. If there are only
+        two labels, ``{"speed": 1}``, or ``[1, 0, -1]`` with one number per column, constrains the
+        second label of ``classes_``. Columns are given by name or number, attributes of dicts by
+        name; attributes are 0 where they are absent. The constraint applies to every position of
+        the window. Missing values are not ordered.
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
-        Groups of columns that may interact: all splits on the way to a leaf are on columns of one
-        group. Columns in no group form one more. "pairwise": any two columns; "no_interactions":
-        each column by itself. A column is the same one at all positions of the window; of dicts, a
-        key stands for all its values.
+        Groups of columns that may interact: all splits on a path from the root to a leaf use
+        columns of one group. Columns in no group form one more group. "pairwise": any two columns;
+        "no_interactions": each column by itself. A column is the same at all positions of the
+        window; for dicts, a key stands for all its values.
     newton : bool, default True
         Whether to use second derivatives (curvature). False: first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"
         Bound on how much the labels of a sequence depend on each other. "mixing": from the mixing
-        rates of neighbouring labels. "exact": by brute force, in time that grows with the square of
-        the length of a sequence. "length": the largest value possible for that length.
+        rates of neighbouring labels. "exact": by brute force, in time quadratic in the length of a
+        sequence. "length": the largest value possible for that length.
     direction : {"steepest", "conjugate"}, default "steepest"
-        Search direction of a round. "steepest": that of its own trees. "conjugate": its own trees
-        plus a share of the previous direction, as in the method of conjugate gradients. Conjugate
-        directions reach a low training loss in fewer rounds, and overfit sooner. They need memory
-        for three more copies of the scores, a line search alone for two.
+        Search direction of a round. "steepest": the round's own trees. "conjugate": the round's own
+        trees plus a share of the previous direction, as in the method of conjugate gradients.
+        Conjugate directions reach a low training loss in fewer rounds, and overfit sooner. They
+        need memory for three additional copies of the scores; a line search alone needs two.
     line_search : bool or None, default None
         Whether each round minimises the training loss along its direction; the step found is
         multiplied by `learning_rate`. It takes one or two more evaluations of the loss per round.
         False: a fixed step, `learning_rate`. None: for conjugate directions only.
     transitions : {"weights", "trees"}, default "weights"
         How transitions between labels are scored. "weights": one weight per label pattern, whatever
-        the input. "trees": in addition, trees whose splits ask about the input and about previous
-        labels, as many as `order` says: so a column can mean one thing after B, another after D. It
-        takes longer, and more memory: about 16 bytes per position and pair of labels (per arc of
-        the label automaton, above order 1). Maximum: 255 labels. ``label_patterns=[]`` leaves only
-        the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et al.
-        (2008).
+        the input. "trees": in addition, trees that can split on the input and on the `order`
+        previous labels, so that a column can mean one thing after B, and another after D. This
+        takes more time and memory: about 16 bytes per position and pair of labels (above order 1:
+        per arc of the label automaton). The maximum is 255 labels. ``label_patterns=[]`` leaves
+        only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et
+        al. (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns are updated. "bound": with the same bound as the trees.
-        "exact": in addition by some iterations of L-BFGS every eighth round, which takes longer.
-        "auto": "bound" for label pairs. For longer patterns, whose weights are strongly correlated,
-        also L-BFGS every eighth round, from round 32 on: earlier, the weights would explain what
-        trees should.
+        "exact": in addition by a few iterations of L-BFGS every eighth round, which takes longer.
+        "auto": "bound" for label pairs; for longer patterns, whose weights are strongly correlated,
+        also L-BFGS every eighth round, but only from round 32 on, since earlier the weights would
+        absorb what the trees should learn.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
-        Strength of the L2 penalty on the weights of label patterns. A number: of all of them. A
-        list: of patterns with 2, 3, ... labels; the last number is for all longer patterns. "auto":
-        strong for lengths most of whose patterns occur only once in training, weak for others.
-        None: no penalty.
+        Strength of the L2 penalty on the weights of label patterns. A number applies to all of
+        them. A list has one number for patterns of 2, 3, ... labels; the last number also applies
+        to all longer patterns. "auto": strong for lengths most of whose patterns occur only once in
+        training, weak for others. None: no penalty.
     trim : float or None, default None
         Skip examples (a position and a label) whose probability is within this distance of the
-        observed 0 or 1. They hardly change a tree and are most of the work. None: 0.01; with more
-        than 25 labels a quarter of the uniform probability. 0: keep all.
+        observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.01; with
+        more than 25 labels, a quarter of the uniform probability. 0: keep all.
     subsample : float, default 1.0
         Share of the sequences that are sampled for each round. 0.5 often gives a better model in
         less time.
@@ -176,7 +178,7 @@ class TreeCRF(Estimator):
         so that sums are unbiased. "none": 1, which favours observed labels. "balanced": together as
         much as the positive examples.
     objective : str or object, default "likelihood"
-        What the model is trained for: "likelihood", the probability of whole labellings;
+        What training maximises: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose true label is the most probable one (Gross et al. 2006), which helps if
         labels are noisy; "expected_accuracy", the sum of the probabilities of all true labels;
@@ -190,63 +192,64 @@ class TreeCRF(Estimator):
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
         an eighth of it.
     warm_rounds : int or None, default None
-        Number of rounds at the beginning that train the likelihood, before those that train the
-        objective. None: a fifth of the rounds, four fifths for "f1", or the rounds of `init`.
+        Number of rounds at the beginning that maximise the likelihood, before those that maximise
+        the objective. None: a fifth of the rounds, four fifths for "f1", or the rounds of `init`.
         "softmax_margin" needs none.
     random_state : int, RandomState or None, default None
         Seed of all random sampling. If it is a number, it also decides which sequences are held
         out.
     missing : str, default "learned"
         How a split treats missing values. "learned": they go in the direction with the larger gain.
-        "fractional": in both directions, in proportion to the known values (instance weighting, as
-        in C4.5); not with ``transitions="trees"``. "surrogate": where another column sends them,
-        the first of up to five surrogate splits whose value is known (as in CART). "impute": where
-        the most frequent category goes, the most frequent value of a column of up to 32 different
-        numbers, or the median of others. "indicator": where 0 or the first category goes, and a
-        split may ask whether a value is missing. Without missing values all methods give the same
-        model. The guide to missing values says which one to choose.
+        "fractional": they go in both directions, in proportion to the known values (instance
+        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": another column
+        decides, the first of up to five surrogate splits whose value is known (as in CART).
+        "impute": they are replaced by the most frequent category, by the most frequent value of a
+        column of up to 32 different numbers, or by the median. "indicator": they are replaced by 0
+        or the first category, and a split may also test whether a value is missing. Without missing
+        values all methods give the same model. The guide to missing values explains which one to
+        choose.
     max_literals : int, default 4
-        Where X holds facts: maximum number of literals of a query, 1 to 6. Trees refine the queries
-        that they split on: where ``head(P)`` holds, a split may ask about the same P, ``head(P) &
-        P: tag=verb``. One literal is added at a time, with as many more as `queries` looks ahead
-        (its ``depth`` - 1) where one only introduces variables. If it is at most the ``depth``,
-        queries stay as they are found.
+        If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
+        that they split on: where ``head(P)`` holds, a split may refer to the same P,
+        ``head(P) & P: tag=verb``. One literal is added at a time; if it only introduces variables,
+        up to ``depth`` - 1 further literals are added with it (`depth` is that of `queries`). If
+        `max_literals` is at most ``depth``, queries are not extended.
     base : LinearCRF, TreeCRF or None, default None
-        A model to train on top of: the trees are added to its scores. A base that is not fitted is
-        trained by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the
-        fitted copy. A fitted base is used as it is. Weights of label patterns start at those of the
-        base; patterns that only the base has are kept too.
+        A model to train on top of: the trees are added to its scores. An unfitted base is trained
+        by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the fitted copy.
+        A fitted base is used as it is. Weights of label patterns start at those of the base;
+        patterns that only the base has are kept too.
     base_folds : int or None, default None
-        Number of folds of cross-fitting, for a base that is not fitted: each training sequence is
-        scored by a base that was trained on the other folds, as new sequences will be. 0: no
-        cross-fitting; the base has seen the labels of the training sequences, so that little is
-        left for the trees. None: 5, and 0 for a base that is fitted.
+        Number of folds for cross-fitting an unfitted base: each training sequence is scored by a
+        base that was trained on the other folds, so that it is treated like a new sequence. 0: no
+        cross-fitting; the base is then trained on the same labels, which leaves little for the
+        trees to learn. None: 5, or 0 for a fitted base.
     device : {"cpu", "cuda"}, default "cpu"
         Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
-        ``hedgerow[cuda]`` (experimental). Models are of the same kind, and predict labels and
-        marginals on a GPU where there is one. What cannot be trained on a GPU is refused by name;
-        see the guide to training on a GPU.
+        ``hedgerow[cuda]`` (experimental). The model is the same kind of object in both cases; with
+        "cuda", labels and marginals are predicted on a GPU if there is one. Settings that the GPU
+        does not support raise an error; see the guide to training on a GPU.
     <parameters of both estimators>
 
     Attributes
     ----------
     n_rounds_ : int
-        Number of rounds that the model has.
+        Number of rounds of the model.
     n_warm_rounds_ : int
-        Number of rounds that were trained for the likelihood, before those for the objective.
+        Number of rounds that maximised the likelihood, before those for the objective.
     best_round_ : int or None
         Number of rounds with the best metric on the `eval_set`, or on the held-out sequences.
     loss_ : float
         Training loss per position: the negative log-likelihood, or the value of the objective with
-        the sign changed, depending on what the last round was trained for.
+        the sign changed, depending on what the last round optimised.
     history_ : dict of lists
-        One entry per round: ``loss`` (of what the round was trained for, per position) and
+        One entry per round: ``loss`` (of what the round optimised, per position) and
         ``accuracy`` on the training data; with an `eval_set` also ``eval_loss`` (of the objective),
         ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
         training sequences ``validation_loss`` and so on. Accuracies and metrics use one decoder:
         that of `decode`, or marginals if it is "auto".
     base_ : LinearCRF or TreeCRF
-        The base, fitted; only if there is one.
+        The fitted base, if there is one.
     feature_importances_ : (n_features_in_,) array
         Share of the total gain of the splits on each column.
     <attributes of both estimators>
@@ -403,16 +406,16 @@ class TreeCRF(Estimator):
 
     @property
     def n_rounds_(self) -> int:
-        """Number of rounds that the model has."""
+        """Number of rounds of the model."""
         check_fitted(self)
         return self._trees.forest.n_rounds
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of all gain that the splits on each column have, (number of columns,).
+        """Share of the total gain of the splits on each column, (number of columns,).
 
-        Columns are those of X, or ``attributes`` of dicts. `importances` has them by offset, and
-        the labels before a position too, where trees ask about them.
+        Columns are those of X, or the ``attributes`` of dicts. `importances` also lists them by
+        offset, and includes previous labels if trees split on them.
         """
         check_fitted(self)
         origins = self._trees.columns.of_schema()
@@ -427,10 +430,9 @@ class TreeCRF(Estimator):
     def importances(self) -> Any:
         """Gain of the splits on each column, as a table: feature, offset, gain.
 
-        The offset says where in the window the column is looked at; columns of ancestors are
-        features of their own, ``speed[parent]`` for example. Only what is in use is listed,
-        the largest gain first; a surrogate has no gain of its own. `set_output` chooses the form in
-        which tables are returned.
+        The offset is the position in the window; columns of ancestors are separate features, such
+        as ``speed[parent]``. Only features that splits use are listed, the largest gain first;
+        surrogate splits have no gain. `set_output` sets the type of the table.
         """
         check_fitted(self)
         offsets, gains = self._gains()
@@ -449,34 +451,43 @@ class TreeCRF(Estimator):
         )
 
     def trees(self, *, round: int | None = None, label: Any = None) -> Any:
-        """The trees, as a table with a row for each node.
+        """The trees, as a table with one row per node.
 
-        `set_output` chooses the form in which tables are returned.
+        `set_output` sets the type of the table.
 
         Parameters
         ----------
         round
-            Only the trees of this round; the first is 1, as ``best_round_`` counts.
+            Only the trees of this round, counted from 1 like ``best_round_``.
         label
             Only the trees of this label.
 
         Returns
         -------
         hedgerow.tables.Table, or a DataFrame
-            ``round`` and ``label`` of the tree, ``node`` within it (0 is the root), ``feature`` and
-            ``offset`` in the window that a split asks about (where trees ask about ancestors, these
-            are part of the feature's name, and ``ancestor`` counts generations, 0 for none),
-            ``question`` in words, ``threshold``
-            below which values say yes (NaN if that is not the question), ``categories`` that say
-            yes (a tuple, or None), ``left`` and ``right``, the nodes of those that say yes and no,
-            ``missing``, "left" or "right", where missing values go, or "both" with the share of
-            them that goes left in ``left_share`` (NaN otherwise), ``surrogates``, questions that
-            answer in place of one whose value is missing, the first one whose own value is known (a
-            tuple), ``outside``, "left" or "right", where positions beyond the ends of the sequence
-            go, ``value`` that a leaf adds to the label's score (of a split: what it would add as a
-            leaf), ``gain`` of a split, ``weight``, the sum of the curvatures of a node's examples.
-            For leaves ``feature``, ``question``, ``missing`` and ``outside`` are empty, ``left``
-            and ``right`` -1.
+            The columns are:
+
+            - ``round`` and ``label`` of the tree, and ``node``, the number of the node, 0 for the
+              root;
+            - ``feature`` of a split, and its ``offset`` in the window. If trees split on ancestors,
+              these are part of the name of the feature, and ``ancestor`` is the number of
+              generations, 0 for none;
+            - ``question``, the split as text;
+            - ``threshold``: values below it go left (NaN if the split has no threshold);
+            - ``categories`` that go left, a tuple, or None;
+            - ``left`` and ``right``, the numbers of the child nodes;
+            - ``missing``: where missing values go, "left", "right" or "both"; ``left_share`` is
+              then the share that goes left (NaN otherwise);
+            - ``surrogates``: a tuple of splits that replace this one if its value is missing; the
+              first one whose own value is known is used;
+            - ``outside``: where positions beyond the ends of the sequence go, "left" or "right";
+            - ``value`` that a leaf adds to the score of the label, or that a split would add if it
+              were a leaf;
+            - ``gain`` of the split;
+            - ``weight``, the sum of the curvatures of the examples in the node.
+
+            In leaves ``feature``, ``question``, ``missing`` and ``outside`` are empty, and ``left``
+            and ``right`` are -1.
         """
         check_fitted(self)
         columns, forest = self._trees.columns, self._trees.forest

@@ -1,4 +1,4 @@
-"""Weighting: how much sequences and labels count."""
+"""Weighting: weights of sequences and labels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hedgerow.labels import Labels
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
 
-# Beyond this weights no longer fit the single precision of trees.
+# Larger weights would exceed the single precision of trees.
 LARGEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)
 class SampleWeight:
-    """How much the S sequences or the N positions count; None if all count the same.
+    """Weights of the S sequences or of the N positions; None if all are equal.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SampleWeight:
     by_position: NDArray[np.float64] | None = None
 
     def of_positions(self, sequences: Sequences) -> NDArray[np.float64] | None:
-        """How much each position counts, (N,), whichever way it was said."""
+        """Weight of each position, (N,), in either case."""
         if self.by_sequence is None:
             return self.by_position
         return np.repeat(self.by_sequence, sequences.lengths)
@@ -64,7 +64,7 @@ def read_sample_weight(
     largest, differ_anywhere = comm.max(np.array([weights.max(initial=0.0), float(differ)]))
     if not largest:
         of = "row" if of_rows else "sequence"
-        raise ValueError(f"sample_weight is zero for every {of}; at least one must count")
+        raise ValueError(f"sample_weight is zero for every {of}; at least one must be positive")
     if not differ_anywhere:
         return SampleWeight(by_sequence=by_sequence)
     rows = weights if of_rows else np.repeat(weights, sequences.lengths)

@@ -32,7 +32,7 @@ def strict_warnings() -> Iterator[None]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "no weight is learnt", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "no weights were learned", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".* were in the training data too", DataWarning)
         warnings.filterwarnings("ignore", "y has a single label", DataWarning)
         yield

@@ -81,9 +81,9 @@ def test_categories_of_another_kind(tmp_path, capsys):
     file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, floats, y]))
     assert main(["tag", str(model), str(file), "-o", str(out)]) == 0
     assert capsys.readouterr().err == (
-        "hedgerow: warning: column 'w' holds only categories that did not occur in training, so "
-        "all of them count as missing: '0.0' for example, but it was fitted on '0', '1'; use the "
-        "same values as in training\n"
+        "hedgerow: warning: column 'w' has only categories that did not occur in training, such "
+        "as '0.0', so all of them are treated as missing; it was fitted on '0', '1'; use the same "
+        "values as in training\n"
     )
 
 

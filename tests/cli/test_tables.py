@@ -193,10 +193,10 @@ def test_features_are_listed_and_counters_warned_of(tmp_path, capsys):
     assert main(list(map(str, command))) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[1] == "5 features: x, time, device, row, on"
-    warned = [line for line in err.splitlines() if "probably no feature" in line]
-    rest = ": probably no feature, as other data have other values; choose the columns to learn "
+    warned = [line for line in err.splitlines() if "probably not a feature" in line]
+    rest = ": probably not a feature, since new data will have other values; choose the feature "
     assert warned == [
-        f"hedgerow: warning: column {looks}{rest}from with --features"
+        f"hedgerow: warning: column {looks}{rest}columns with --features"
         for looks in (
             "'time' rises from row to row in every sequence, like a time",
             "'device' is the same throughout each sequence and in no other, like an id",

@@ -103,9 +103,9 @@ def test_a_training_that_ends_at_a_slope_warns_with_the_attribute(reg_alpha, att
     y = [list("abcabcabc")] * 3
     parameters = {"objective": Backwards(), "warm_iter": 0, "reg_alpha": reg_alpha}
     message = (
-        r"training stopped after \d+ iterations: no step lowers the loss, although its gradient is "
-        r"not zero\. It is largest for the weights of attribute 'B'; check that column for extreme "
-        r"values, and check the gradient of the objective$"
+        r"training stopped after \d+ iterations: no step decreases the loss, although its gradient "
+        r"is not zero\. It is largest for the weights of attribute 'B'; check that column for "
+        r"extreme values, and check the gradient of the objective$"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         LinearCRF(transition_attributes=attribute, **parameters).fit(items, y)

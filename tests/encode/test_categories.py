@@ -151,8 +151,8 @@ def test_values_of_another_kind_are_warned_of(values, known):
     assert set(numbers) == {-1}
     example, shown = sorted(map(str, values))[0], ", ".join(map(repr, known[:5]))
     message = (
-        "column 'c' holds only categories that did not occur in training, so all of them "
-        f"count as missing: {example!r} for example, but it was fitted on {shown}"
+        f"column 'c' has only categories that did not occur in training, such as {example!r}, so "
+        f"all of them are treated as missing; it was fitted on {shown}"
     )
     assert len(messages) == 1
     assert re.match(re.escape(message), messages[0])

@@ -103,7 +103,7 @@ def test_a_model_remembers_it(make, tmp_path):
         (
             [[pd.DataFrame(TABLE)]],
             1,
-            "X[0] holds DataFrame in the place of rows, so it has no grou",
+            "X[0] contains DataFrame instead of rows, so it has no grou",
         ),
         ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
         (IDS[:, None], 0, "X has no column except that of group ids, group_column=0; at least one"),

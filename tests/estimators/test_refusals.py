@@ -224,7 +224,7 @@ def test_bad_numbers_of_labellings(fitted, number):
 
 
 def test_a_score_for_which_nothing_counts(fitted):
-    message = "sample_weight is zero wherever there is a label; at least one must count"
+    message = "sample_weight is zero wherever there is a label; at least one must be positive"
     refuses(ValueError, message, fitted.score, X[:2], [Y[0], UNKNOWN[1]], [0.0, 1.0])
 
 

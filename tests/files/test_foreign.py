@@ -19,7 +19,7 @@ TABLE = pa.table({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": ["A", "B", "A"]})
         (
             "t.fasta",
             b">1abc\nMKV\nHHC\n",
-            "this is a FASTA file, with a whole sequence in a line; wr",
+            "this is a FASTA file, with a whole sequence on one line; wr",
         ),
         ("t.fa.gz", b">1abc\nMKV\n", "this is a FASTA file"),
         ("t.txt", b">1abc chain\nMKVLA\nHHHCC\n", "this is a FASTA file"),

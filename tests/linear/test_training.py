@@ -98,7 +98,7 @@ def test_min_count_of_columns_counts_what_is_not_zero():
 @pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
 def test_max_iter_ends_training_with_a_warning(reg_alpha):
     crf = LinearCRF(max_iter=3, reg_alpha=reg_alpha)
-    message = "training stopped after max_iter=3 iterations before the loss settled to tol=1e-05"
+    message = "training stopped after max_iter=3 iterations before it converged to tol=1e-05"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         crf.fit(X, Y)
     assert caught[0].filename == __file__
@@ -115,7 +115,7 @@ def test_no_weight_is_learnt_for_accuracy():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3, 4, 2)), rng.choice(list("abc"), (3, 4)).tolist()
     crf = LinearCRF(objective="accuracy", reg_alpha=4.0, order=0)
-    message = "no weight is learnt: .* the objective has a kink where it began; check the penalties"
+    message = "no weights were learned: .* has a kink at its starting point; check the penalties"
     with pytest.warns(ConvergenceWarning, match=message):
         crf.fit(list(X), y)
     assert crf.n_iter_ == 0

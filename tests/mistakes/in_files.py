@@ -15,8 +15,8 @@ def read(name, text, **options):
 @mistake(
     "A",
     FileError,
-    "chains.fasta: not supported: this is a FASTA file, with a whole sequence in a line; write one",
-    "line per position, residue and label with a space between them, and a blank line between",
+    "chains.fasta: not supported: this is a FASTA file, with a whole sequence on one line; write",
+    "one line per position, with residue and label separated by a space, and a blank line between",
     "sequences",
 )
 def pairs_of_lines():

@@ -78,8 +78,8 @@ def predict_without_the_group_column():
 @mistake(
     "A",
     UserWarning,
-    "column 'place' holds only categories that did not occur in training, so all of them count as",
-    "missing: 'in' for example, but it was fitted on '0', '1', '2'; use the same values as in",
+    "column 'place' has only categories that did not occur in training, such as 'in', so all of",
+    "them are treated as missing; it was fitted on '0', '1', '2'; use the same values as in",
     "training",
 )
 def predict_with_categories_of_another_kind():
@@ -111,8 +111,7 @@ def explain_a_position_beyond_the_end():
 @mistake(
     "A",
     ValueError,
-    "x holds 4 sequences in a list or by groups, but one is expected; pass it alone, X[0] for",
-    "example",
+    "x contains 4 sequences, in a list or by groups; expected a single sequence, such as X[0]",
 )
 def explain_several_sequences():
     LISTED.explain(X, 0)

@@ -121,8 +121,8 @@ def dates_as_features():
 @mistake(
     "A",
     Told,
-    "warning: column 'second' rises from row to row in every sequence, like a time: probably no",
-    "feature, as other data have other values; choose the columns to learn from with --features",
+    "warning: column 'second' rises from row to row in every sequence, like a time: probably not a",
+    "feature, since new data will have other values; choose the feature columns with --features",
 )
 def a_clock_as_a_feature():
     again = pd.concat([WALKS, WALKS.assign(walk="x" + WALKS["walk"])])

@@ -258,7 +258,7 @@ def test_what_cannot_be_combined_with_refinement(parameters, message):
 
 def test_models_without_facts_have_no_queries():
     crf = LinearCRF().fit([[["a"], ["b"]]], [["x", "y"]])
-    with pytest.raises(AttributeError, match="X held no facts, so that there are no queries"):
+    with pytest.raises(AttributeError, match="X contained no facts, so there are no queries"):
         _ = crf.queries_
 
 

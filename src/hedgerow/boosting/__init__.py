@@ -1,1 +1,1 @@
-"""Boosted trees as potentials: what training them needs to know about a chain."""
+"""Boosting: training of trees and of the weights of label patterns."""

@@ -1,8 +1,8 @@
 """Booster: one round of boosting after another.
 
-A round measures what the model expects of the training labels, grows a tree for each label from the
-difference to what was observed, and a step for the weights of label patterns. These make up a
-direction, along which it goes so far that the loss does not rise: by a step rule.
+A round computes the expected counts of the training labels, grows a tree for each label from the
+differences from the observed ones, and computes a step of the weights of label patterns. Together
+they form a direction; a step rule chooses the step along it so that the loss does not increase.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from hedgerow.trellis import Scores
 
 __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 
-# A step that raises the loss is shortened and tried again, so often before it is given up; less
-# often if the next round learns from another sample, and may fare better.
+# A step that increases the loss is shortened this many times before it is given up; fewer times if
+# the next round learns from another sample.
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
-# Each time the step of the pattern weights is divided by four. The first times it alone is, while
-# it lowers the loss by less than this share of what its slopes promise; then that of the trees is
-# halved too.
+# Each time, the step of the pattern weights is divided by four: alone at first, while it decreases
+# the loss by less than this share of its linear prediction; then the step of the trees is halved
+# too.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
-# A line search ends where the slope is this share of the first one, or after so many steps of each
-# of its two parts. No step moves a score further than so many times `TreeCRF.max_step`, before the
-# learning rate: where labels can be told apart perfectly, the loss falls without end.
+# A line search ends when the slope is this share of the first one, or after this many steps of each
+# of its two parts. No step changes a score by more than this many times `TreeCRF.max_step`, before
+# the learning rate: if labels are perfectly separable, the loss decreases without bound.
 FLAT = 0.1
 SEARCH_TRIALS = 6
 MAX_STEPS = 4.0
@@ -71,21 +71,21 @@ class Booster(Update[Binned]):
     binned
         The training sequences.
     train
-        Makes what trains trees, from the bound of pattern weights and the scores so far.
+        Makes the tree training, from the bound of pattern weights and the scores so far.
     training
         The training labels, how they depend on each other, and penalties of label patterns.
     settings
-        How to go about it.
+        The settings.
     schedule
-        What each round is trained for.
+        The objective of each round.
     rounds
         The rounds so far, none or those of an initial model.
     max_rounds
-        How many there will be, those included.
+        Total number of rounds, including these.
     state
-        What `pack` wrote after these rounds; None if they are those of a model.
+        The output of `pack` after these rounds; None if they are those of a model.
     growth
-        What refines queries that trees split on; None: nothing does.
+        What extends the queries that trees split on; None: nothing.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Booster(Update[Binned]):
         if state is not None:
             self.direction.recall(state, schedule.objective_of(max(self.n_done - 1, 0)))
         scoring.catch_up(binned, rounds.parts)
-        # Where no round is left, the objective of the last one.
+        # If no round is left, the objective of the last one.
         objective = schedule.objective_of(min(self.n_done, max_rounds - 1))
         self.iterate.start(rounds.weights, objective)
         if np.isnan(rounds.loss):
@@ -142,16 +142,16 @@ class Booster(Update[Binned]):
 
     @property
     def n_warm(self) -> int:
-        """How many rounds are for the likelihood, before those for another objective."""
+        """Number of rounds for the likelihood, before those for another objective."""
         return self.schedule.warm_rounds
 
     @property
     def loss(self) -> float:
-        """The training loss of the rounds that are kept, a mean over the positions."""
+        """The training loss of the rounds that are kept, a mean over positions."""
         return abs(self.rounds.loss) if self.rounds.loss == 0 else self.rounds.loss
 
     def figures(self) -> dict[str, float]:
-        """Mean loss, and share of the positions that are labelled right."""
+        """Mean loss and accuracy on the training data."""
         n_right = count_all(self._n_right(), self.targets.comm)
         return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
 
@@ -176,7 +176,7 @@ class Booster(Update[Binned]):
         return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
-        """Scores of the training sequences, in runs, each to be used before the next."""
+        """Scores of the training sequences, in runs, each of which must be used before the next."""
         return self.trees.score(self.iterate.arcs(self.iterate.weights))
 
     def keep(self) -> None:
@@ -189,12 +189,12 @@ class Booster(Update[Binned]):
         return trees, PatternWeights(self.rounds.kept_weights)
 
     def pack(self) -> State:
-        """The rounds so far, and what the next direction needs: all else follows from them."""
+        """The rounds so far, and what the next direction needs."""
         queries = None if self.growth is None else self.growth.features()
         return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
-        """What the last round had to lower, as a mean over the training positions."""
+        """The loss that the last round had to decrease, as a mean over the training positions."""
         total = self.targets.total_weight
         return self.iterate.measured.loss * (1.0 / total if total > 0 else 0.0)
 
@@ -208,17 +208,17 @@ class Booster(Update[Binned]):
         return part is not None
 
     def _learn(self) -> Part | None:
-        """Do a round; returns what it has learnt, or None if nothing is left to learn."""
+        """Do a round; returns what it has learned, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
         slopes = self._derive(number) if self._ahead is None else self._ahead
         self._ahead = None
         step = self._pattern_step(slopes)
-        if self.trees.works_ahead:  # the whole step is nearly always the one that is taken
+        if self.trees.works_ahead:  # the full step is nearly always the one that is taken
             self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
-            iterate.measure_again(None)  # its marginals are slopes now
+            iterate.measure_again(None)  # its marginals have been overwritten by slopes
             return None
         direction.turn(trees, step, slopes)
         exact = self._is_exact(number)
@@ -226,7 +226,7 @@ class Booster(Update[Binned]):
         if size is None and direction.carry > 0:
             direction.forget()
             iterate.measure_again(number)
-            return self._learn()  # once more, along the trees alone
+            return self._learn()  # again, along the trees only
         if size is None:
             iterate.measure_again(number + 1)
         if size is None or exact or self.step_rule.is_short(size):
@@ -253,7 +253,7 @@ class Booster(Update[Binned]):
         return self.trees.works_ahead and is_next
 
     def _grow(self, number: int) -> Forest:
-        """The trees of a round; again, where more can be asked below their splits."""
+        """The trees of a round; grown again if queries can be extended below their splits."""
         trees = self.trees.grow(number)
         while self.growth is not None and (data := self.growth.extend(trees)) is not None:
             self.trees.learn_from(data)
@@ -261,18 +261,18 @@ class Booster(Update[Binned]):
         return trees
 
     def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
-        """How far to move the weights of label patterns, (P,)."""
+        """The step of the weights of label patterns, (P,)."""
         settings = self.settings
         resistances = self.iterate.penalties + settings.reg_lambda
         step = self._bound.step(slopes.slopes, slopes.curvatures, resistances, settings.max_step)
         return settings.learning_rate * step
 
     def _is_exact(self, number: int) -> bool:
-        """Whether a round moves the weights of label patterns to where they are best."""
+        """Whether a round optimises the weights of label patterns exactly."""
         return self.settings.exact_rounds.include(number + 1, self.grammar.patterns.longest)
 
     def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
-        """Which way to go in a round, and how far."""
+        """The direction of a round and its step rule."""
         settings, iterate = self.settings, self.iterate
         direction: Direction = TreeDirection(iterate)
         if binned.direction is not None:
@@ -283,21 +283,21 @@ class Booster(Update[Binned]):
 
 
 class StepRule(ABC, Generic[AnyDirection]):
-    """How far to go."""
+    """The rule for the step size."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     @abstractmethod
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
-        """Go a step along a direction; returns its size, or None if the loss rose at all sizes.
+        """Take a step along a direction; returns its size, or None if all increase the loss.
 
-        With ``exact`` the weights of the label patterns then go on to where they are best. After
-        None the iterate has to be measured again.
+        With ``exact``, the weights of the label patterns are then optimised. After None, the
+        iterate has to be measured again.
         """
 
     def is_short(self, size: float) -> bool:
-        """Whether a step was so short that its direction is not to be trusted."""
+        """Whether a step was so short that its direction should not be used again."""
         return False
 
     def fit(self, iterate: Iterate, weights: NDArray[np.float64]) -> Candidate:
@@ -309,15 +309,15 @@ class StepRule(ABC, Generic[AnyDirection]):
 
 
 class Backtracking(StepRule[Direction]):
-    """The whole step, or a part of it if the loss would rise.
+    """The full step, or a shorter one if the loss would increase.
 
-    A step of the weights must also lower the loss by a share of what its slopes promise, or is
-    shortened by itself at first: where labels begin to depend on each other, the bound may be too
+    A step of the weights must also decrease the loss by a share of its linear prediction; otherwise
+    it is first shortened alone: when labels begin to depend on each other, the bound may be too
     low.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
-        """The first of shorter and shorter steps that will do."""
+        """The first acceptable one of shorter and shorter steps."""
         loss = iterate.loss
         first = 0 if direction.weights.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
@@ -336,15 +336,15 @@ class Backtracking(StepRule[Direction]):
         return None
 
     def is_short(self, size: float) -> bool:
-        """Whether the whole step would have raised the loss."""
+        """Whether the full step would have increased the loss."""
         return size < 1
 
 
 class LineSearch(StepRule[SearchDirection]):
-    """The step to about the lowest loss, one for trees and weights, times the learning rate.
+    """The step to about the minimum loss, for trees and weights together, times the learning rate.
 
-    Along a direction the negative log-likelihood is convex. Other losses need not be: then it is
-    a step that meets the Wolfe conditions, see `hedgerow.line_search`.
+    Along a direction the negative log-likelihood is convex. Other losses need not be: then the step
+    satisfies the Wolfe conditions, see `hedgerow.line_search`.
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:

@@ -1,10 +1,10 @@
-"""Column rules: monotone and interaction constraints, from names to what the tree learner wants.
+"""Column rules: monotone and interaction constraints, from names to the tree learner's format.
 
-In a softmax a score says nothing by itself: only differences of scores do. A monotone constraint is
-therefore about the odds of labels. Of two labels with different directions for a column, the odds
-of the one with the larger direction never fall as the column rises; labels that are not named have
-the direction 0. That holds if the scores of the labels with the largest direction never fall, those
-with the smallest never rise, and those in between do not depend on the column.
+In a softmax only differences of scores matter. A monotone constraint is therefore about the odds of
+labels. Of two labels with different directions for a column, the odds of the one with the larger
+direction never decrease as the column increases; labels that are not named have the direction 0.
+This holds if the scores of the labels with the largest direction never decrease, those with the
+smallest never increase, and those in between do not depend on the column.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_SHOWN = 10
 
 
 def check_column_parameters(monotone: Any, interaction: Any) -> None:
-    """Raise ValueError or TypeError for constraints that are wrong whatever the data."""
+    """Raise ValueError or TypeError for constraints that are invalid for any data."""
     _plain_monotone(monotone)
     _plain_interaction(interaction)
 
@@ -50,9 +50,9 @@ def read_column_rules(
     columns: Columns,
     labels: Labels,
 ) -> _core.ColumnRules | None:
-    """What columns may do in the trees of each label; None: anything.
+    """The constraints of columns in the trees of each label; None: no constraints.
 
-    Raises ValueError for columns and labels that there are not.
+    Raises ValueError for columns and labels that do not exist.
     """
     more: dict[str, Any] = {}
     directions = _read_directions(_plain_monotone(monotone), columns, labels)
@@ -67,7 +67,7 @@ def read_column_rules(
 
 
 def _plain_monotone(value: Any) -> dict[Any, Any] | list[Any] | None:
-    """A dict by column, or a list of one number for each column."""
+    """A dict by column, or a list with one number per column."""
     name = "monotone_constraints"
     if value is None:
         return None
@@ -132,7 +132,7 @@ def _check_column(where: str, column: Any) -> None:
 def _read_directions(
     plain: dict[Any, Any] | list[Any] | None, columns: Columns, labels: Labels
 ) -> NDArray[np.int8] | None:
-    """What each column may do to each label's score, (K, C); None: anything."""
+    """The direction of each column for each label's score, (K, C); None: no constraints."""
     if plain is None:
         return None
     names = _Names("monotone_constraints", columns)
@@ -155,7 +155,7 @@ def _read_directions(
 
 
 def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None:
-    """What a column may do to the score of each label, (K,); None: anything."""
+    """The direction of a column for the score of each label, (K,); None: no constraints."""
     classes = labels.classes.tolist()
     if not isinstance(value, dict):
         if value == 0:
@@ -185,7 +185,7 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
 def _read_groups(
     groups: list[list[Column]], columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Groups of the C columns, those in no group being one more: offsets (G + 1,) and columns."""
+    """Groups of the C columns, with those in no group as one more: offsets (G + 1,) and columns."""
     names = _Names("interaction_constraints", columns)
     found = [
         np.unique(np.concatenate([np.empty(0, np.int64), *map(names.find, group)]))
@@ -207,7 +207,7 @@ class _Names:
         self._attributes = columns.column_names() if columns.schema.kind == "items" else []
 
     def check_length(self, n_given: int) -> None:
-        """Raise ValueError unless there are so many columns, and they have numbers."""
+        """Raise ValueError unless there are this many columns, and they are numbered."""
         if self._schema.kind == "items":
             raise ValueError(
                 f"{self._parameter} is a list, but X has attributes by name; pass a dict by name"
@@ -219,7 +219,7 @@ class _Names:
             )
 
     def find(self, column: Column) -> NDArray[np.int64]:
-        """Find all that a column of X has become; of dicts, all attributes of a key."""
+        """Find all columns that a column of X has become; for dicts, all attributes of a key."""
         if self._schema.kind == "columns":
             return np.flatnonzero(self._origins == self._number(column))
         prefix = f"{column}:"
@@ -234,7 +234,7 @@ class _Names:
         return np.array(found, np.int64)
 
     def check_numeric(self, column: Column, found: NDArray[np.int64]) -> None:
-        """Raise ValueError unless what was found is a column of numbers, or one attribute."""
+        """Raise ValueError unless it is a numeric column, or one attribute."""
         if self._schema.kind == "columns":
             is_numeric = self._schema.numeric[self._number(column)]
         else:

@@ -1,8 +1,8 @@
-"""Training of trees that ask about labels before a position.
+"""Training of trees that split on previous labels.
 
-Scores of edges are many: a number for each arc of the trellis at every position. So sequences are
-measured in runs whose edges stay in the cache, and of each run only what trees learn from is kept:
-`hedgerow._core.ContextExamples`.
+There are many edge scores: one for each arc of the trellis at every position. So sequences are
+measured in runs whose edges fit into the cache, and only the examples that trees learn from are
+kept: `hedgerow._core.ContextExamples`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def train_trees(
     scores: RunningScores,
     data: _core.TreeData,
 ) -> TreeTraining[Any, Any]:
-    """The training of trees that score as these do."""
+    """The training of trees with this scoring."""
     if isinstance(scores, ContextScores):
         return ContextTraining(training, settings, bound, scores, data)
     assert isinstance(scores, NodeScores)
@@ -54,7 +54,7 @@ def train_trees(
 
 @dataclass(eq=False)
 class Sums:
-    """What was measured of all sequences; but for the examples that trees learn from."""
+    """Measurements of all sequences, except the examples that trees learn from."""
 
     total: ExactTotal
     """Loss of all positions, weights included."""
@@ -70,11 +70,11 @@ class Sums:
 
     @property
     def loss(self) -> float:
-        """Of all positions, weights included."""
+        """The loss of all positions, weights included."""
         return self.total.value
 
     def add_mixing(self, part: Mixing, positions: slice) -> None:
-        """Add what a run has."""
+        """Add the mixing of a run."""
         self.mixing.nodes[positions] = part.nodes.reshape(len(part.nodes), -1).max(axis=1)
         self.mixing.edges[positions] = part.edges
         known, more = self.mixing.arc_curvatures, part.arc_curvatures
@@ -84,7 +84,7 @@ class Sums:
             known += more
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """How the loss changes with the scores of the arcs."""
+        """Gradient of the loss with respect to the scores of the arcs."""
         return self.slopes
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -104,7 +104,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A part with scores, as an objective takes it: see `ScoredPart`."""
+    """A part with scores, as an objective needs it: see `ScoredPart`."""
 
     part: _Part
     running: ContextScores
@@ -129,7 +129,7 @@ class _Run:
 
 
 class ContextTraining(TreeTraining[ContextScores, Sums]):
-    """Of trees that ask about labels before a position."""
+    """Training of trees that split on previous labels."""
 
     learns_as_it_measures = True
 
@@ -169,7 +169,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> Sums:
-        """Run by run, and what the trees of the round learn from, if there is one."""
+        """Measure run by run, with the examples for the trees of the round, if there is one."""
         unit = 1.0
         if round_number is not None:
             if not objective.has_unit_slopes:
@@ -210,7 +210,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """Those of nodes and edges; of edges at first positions, which are in no score, 0."""
+        """Slopes of nodes and edges; 0 for edges at first positions, which are in no score."""
         assert self._edge_slopes is not None
         return self._slopes, self._edge_slopes
 
@@ -240,7 +240,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         return found
 
     def _learn(self, run: _Run, found: Measured, sums: Sums) -> None:
-        """Add what the trees learn from a run."""
+        """Add the examples of a run."""
         n_labels, positions = self.targets.n_labels, run.positions
         offsets, parents = run.targets.offsets, run.targets.parents
         firsts = find_roots(offsets, parents)
@@ -251,7 +251,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         counts, by_edge = found.edge_counts(), None
         if counts is not None and self._edge_slopes is None:
             sums.slopes += found.arc_slopes()
-            # Slopes of the likelihood, which has unit slopes.
+            # Slopes of the likelihood are at most 1.
             expected, observed = counts.expected, counts.observed
             expected[firsts, :n_labels] = marginals[firsts]
             observed[firsts] = run.targets.codes[firsts]
@@ -297,7 +297,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         return gammas
 
     def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:
-        """Of the weights of label patterns; the trees' own are in the examples already."""
+        """For the weights of label patterns; the examples already contain what trees need."""
         expected = self.trellis.pattern_sums(found.arc_sums)
         curvatures = self.bound.curvatures(found.mixing, found.marginals, expected)
         return PatternSlopes(
@@ -305,5 +305,5 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
 
     def grow(self, round_number: int) -> Forest:
-        """From the examples of what was measured last."""
+        """From the examples of the last measurement."""
         return self.learner.grow(round_number)

@@ -1,8 +1,8 @@
-"""Curvature: how far a step may go before labels that depend on each other get in its way.
+"""Curvature: bounds on the curvature of the loss if labels depend on each other.
 
 The Hessian of the negative log-likelihood is the covariance matrix of all events "position t has
-label k", or of all events "labels j and k stand at t - 1 and t". Chen et al. (2015) bound it by a
-multiple of its diagonal, H_ii = p (1 - p): where
+label k", or of all events "positions t - 1 and t have the labels j and k". Chen et al. (2015) bound
+it by a multiple of its diagonal, H_ii = p (1 - p): where
 
     gamma_i H_ii >= sum_j |H_ij|    (Eq. 6)
 
@@ -26,7 +26,7 @@ __all__ = ["by_length", "exact", "measure_curvature", "temper"]
 
 Float = TypeVar("Float", np.float32, np.float64)
 
-# A gamma up to this is taken as it is: of 2, 4 and 8 it did best on most of eleven tasks.
+# A gamma up to this is used unchanged: of 2, 4 and 8 it was best on most of eleven tasks.
 MODEST = 4.0
 
 
@@ -37,10 +37,10 @@ def exact(scores: Scores, *, n_threads: int, batch: int = 1 << 16) -> NDArray[np
 
         gamma = 2 sum_s TV(P(y_s | y_t = k), P(y_s | y_t != k)),
 
-    which has no small differences in it. Every label is pinned and forbidden at every position in
-    turn: that takes time quadratic in the length of a sequence. Where a label is impossible or
-    certain there is no curvature, and its gamma is 2. ``batch`` is how many positions of changed
-    copies go together. Any trellis will do.
+    which avoids cancellation. Every label is fixed and forbidden at every position in turn, which
+    takes time quadratic in the length of a sequence. If a label is impossible or certain, there is
+    no curvature, and its gamma is 2. ``batch`` is the number of positions of modified copies that
+    are processed together. Any trellis is supported.
     """
     marginals = forward_backward(scores, pairs=None, n_threads=n_threads).marginals
     gammas = np.full(marginals.shape, 2.0)
@@ -95,15 +95,15 @@ def by_length(offsets: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
-    """The gammas to learn by if each step is shortened by a learning rate r.
+    """The gammas to use if each step is shortened by a learning rate r.
 
     A step of -r g / (gamma' h), with g the slope and h = p (1 - p), changes the bound by
 
         -r g^2 / (gamma' h) (1 - r gamma / (2 gamma')),
 
-    and so lowers the loss if gamma' > r gamma / 2. A learning rate thus takes over what gamma is
-    for; with both in full, trees stop learning where labels depend strongly on each other. So
-    gamma' is r gamma, or up to `MODEST` if that is more.
+    and so decreases the loss if gamma' > r gamma / 2. So a learning rate has the same effect as
+    gamma; with both in full, trees stop learning if labels depend strongly on each other. So gamma'
+    is r gamma, or up to `MODEST` if that is more.
     """
     rate = min(learning_rate, 1.0)
     tempered: NDArray[Float] = np.asarray(rate * gammas)
@@ -121,7 +121,7 @@ def measure_curvature(
     weights: NDArray[np.float64] | None,
     n_threads: int,
 ) -> Mixing:
-    """Gammas of the nodes as `kind` says, and those of the label pairs by mixing rates.
+    """Gammas of the nodes according to `kind`, and those of the label pairs from mixing rates.
 
     Labels that do not depend on each other have a gamma of 2, whatever the kind.
     """

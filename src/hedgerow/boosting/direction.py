@@ -1,4 +1,4 @@
-"""Directions: which way a round goes, in scores by its trees and in weights of label patterns."""
+"""Search directions of a round, in the scores of its trees and the weights of label patterns."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ __all__ = ["ConjugateDirection", "Direction", "SearchDirection", "TreeDirection"
 
 Vector = NDArray[np.float64]
 
-# A conjugate direction is given up for that of the trees alone after so many rounds, and where the
-# loss falls by less than this share of what it does along the trees.
+# A conjugate direction is restarted after this many rounds, and if the loss decreases by less than
+# this share of the decrease along the trees.
 MAX_CONJUGATE_ROUNDS = 20
 LEAST_DESCENT = 0.1
 
 
 @dataclass(eq=False)
 class Memory:
-    """What the next conjugate direction has to know of a round.
+    """What the next conjugate direction needs from a round.
 
     Attributes
     ----------
     slopes : arrays
-        How the loss changed with the scores where the round began; (P,) with the pattern weights.
+        Gradient of the loss with respect to the scores at the start of the round; (P,) for the
+        pattern weights.
     unit : float
         What a slope of 1 is in the unit of the objective.
     product : float
-        How it changed along the round's own trees and steps: < G, h >.
+        Derivative along the round's own trees and steps: < G, h >.
     weights : (P,)
-        Weights of the label patterns where the round began.
+        Weights of the label patterns at the start of the round.
     n_rounds : int
-        How many rounds the direction carries on.
+        Number of rounds that contribute to the direction.
     """
 
     slopes: tuple[NDArray[Any], ...]
@@ -55,18 +56,18 @@ class Memory:
 
 
 class Direction(ABC):
-    """The way of a round.
+    """The direction of a round.
 
     Attributes
     ----------
     weights : (P,)
-        How the weights of label patterns change with a step of 1.
+        Change of the weights of label patterns with a step of 1.
     promise : float
-        How the loss changes with them, by its slope where the round begins.
+        Derivative of the loss along them at the start of the round.
     carry : float
-        How much of the direction before is carried on.
+        Share of the previous direction.
     memory : Memory or None
-        What the next direction has to know of this one; None: nothing.
+        What the next direction needs from this one; None: nothing.
     """
 
     weights: Vector
@@ -79,7 +80,7 @@ class Direction(ABC):
 
     @abstractmethod
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """Take the direction of a round from its trees and the step of its weights, (P,)."""
+        """Set the direction of a round from its trees and the step of its weights, (P,)."""
 
     @abstractmethod
     def propose(self, size: float) -> None:
@@ -87,18 +88,18 @@ class Direction(ABC):
 
     @abstractmethod
     def part(self, size: float) -> Part:
-        """What a round has learnt that took such a step."""
+        """What a round with this step has learned."""
 
     def forget(self) -> None:
-        """Let the next direction not depend on this one."""
+        """Make the next direction independent of this one."""
         self.memory = None
 
     def pack(self) -> State:
-        """What the next direction depends on, for a checkpoint, but for the rounds."""
+        """The state for a checkpoint that the rounds do not contain."""
         return State({}, {})
 
     def recall(self, state: State, objective: TrainingObjective) -> None:
-        """Read what `pack` wrote; the scores are those before the last round, with its objective.
+        """Read the output of `pack`; the scores are those before the last round.
 
         Raises ModelFileError.
         """
@@ -106,10 +107,10 @@ class Direction(ABC):
 
 
 class TreeDirection(Direction):
-    """The trees and steps of the round alone; it takes no memory."""
+    """Only the trees and steps of the round; it needs no memory."""
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """As they are."""
+        """Unchanged."""
         self.trees, self.weights = trees, step
         self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, step))
 
@@ -118,26 +119,26 @@ class TreeDirection(Direction):
         self.iterate.trees.propose(self.trees.scaled(size))
 
     def part(self, size: float) -> Part:
-        """Trees that count as much as the step was long."""
+        """Trees with the step as weight."""
         return Part(self.trees.scaled(size))
 
 
 class SearchDirection(Direction):
-    """One whose scores are kept, so that the loss can be searched along it.
+    """A direction whose scores are stored, so that a line search along it is possible.
 
-    Here, too, it is that of the round's trees and steps alone.
+    This one also consists only of the round's trees and steps.
 
     Parameters
     ----------
     iterate
-        Where training is.
+        The current point.
     scores
         The direction of the last round, in scores of the training sequences.
 
     Attributes
     ----------
     slope : float
-        How the loss changes along the direction, where the round begins.
+        Derivative of the loss along the direction at the start of the round.
     """
 
     slope: float
@@ -148,7 +149,7 @@ class SearchDirection(Direction):
         self.weights = np.zeros_like(iterate.weights)
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """These, and what is carried on of the direction before."""
+        """The trees and steps, plus a share of the previous direction."""
         self.trees = trees
         self.carry = self._find_carry(trees, step, slopes)
         self.scores.turn(trees, self.carry)
@@ -158,7 +159,7 @@ class SearchDirection(Direction):
         self.slope = slopes.unit * by_trees + self.promise
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
-        """How much of the direction before is carried on."""
+        """The share of the previous direction."""
         return 0.0
 
     def propose(self, size: float) -> None:
@@ -167,12 +168,12 @@ class SearchDirection(Direction):
         training.scores.move(size, self.scores, training.proposed)
 
     def try_size(self, size: float) -> Candidate:
-        """Measure a step of some size, and the slope there."""
+        """Measure the loss and its slope at a step of some size."""
         self.propose(size)
         return self.iterate.try_along(self.scores, self.weights, size)
 
     def largest(self) -> float:
-        """How far a step of 1 moves any score of the trees."""
+        """Largest change of any tree score with a step of 1."""
         return largest_of_all(self.scores.largest(), self.iterate.comm)
 
     def part(self, size: float) -> Part:
@@ -183,16 +184,16 @@ class SearchDirection(Direction):
 class ConjugateDirection(SearchDirection):
     """Nonlinear conjugate gradients (Polak & Ribiere 1969), with the trees as a preconditioner.
 
-    With G the slopes of the loss by all scores and pattern weights where round m begins, and h the
-    trees and steps that follow from them, the direction is
+    With G the gradient of the loss with respect to all scores and pattern weights at the start of
+    round m, and h the trees and steps that follow from it, the direction is
 
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
-    h takes the place of the gradient that has been multiplied by an approximate inverse Hessian.
-    Gutmann & Kersting have h in both factors; with G, b_m is 0 wherever the trees still find
-    what the last step should have brought, and the loss falls along D_m even if h is coarse.
-    Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would restart in every
-    round: a few trees leave most of the gradient as it is.
+    h replaces the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting have h
+    in both factors; with G, b_m is 0 if the trees still find what the last step should have
+    achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to restart where
+    G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few trees hardly
+    change most of the gradient.
     """
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
@@ -206,7 +207,7 @@ class ConjugateDirection(SearchDirection):
         if last is not None and last.n_rounds < MAX_CONJUGATE_ROUNDS and last.product < 0:
             before = self._product(own, step, last.slopes, last.pattern_slopes, last.unit)
             carry = max(0.0, (product - before) / last.product)
-            # How much steeper the direction before makes that of the trees.
+            # How much steeper the direction becomes with the previous one.
             more = self._product(self.scores, self.weights, here, slopes.slopes, slopes.unit)
             if not product + carry * more <= LEAST_DESCENT * product:
                 carry = 0.0
@@ -214,7 +215,7 @@ class ConjugateDirection(SearchDirection):
         return carry
 
     def _remember(self, slopes: PatternSlopes, product: float, n_rounds: int) -> None:
-        """Of where the round begins, for the next one."""
+        """Remember where the round begins, for the next one."""
         here = self.iterate.trees.slopes()
         kept = tuple(map(np.empty_like, here)) if self.memory is None else self.memory.slopes
         for array, values in zip(kept, here, strict=True):
@@ -230,12 +231,12 @@ class ConjugateDirection(SearchDirection):
         pattern_slopes: Vector,
         unit: float,
     ) -> float:
-        """How the loss changes along scores and pattern weights, by its slopes."""
+        """Derivative of the loss along scores and pattern weights."""
         by_weights = float(np.einsum("p,p", pattern_slopes, weights))
         return unit * (scores.slope_by(slopes, self.iterate.comm) + by_weights)
 
     def pack(self) -> State:
-        """What is remembered but for the slopes, which can be measured again."""
+        """The memory without the slopes, which can be measured again."""
         if self.memory is None:
             return State({}, {"conjugate_rounds": None})
         tensors = {
@@ -246,7 +247,7 @@ class ConjugateDirection(SearchDirection):
         return State(tensors, {"conjugate_rounds": self.memory.n_rounds})
 
     def recall(self, state: State, objective: TrainingObjective) -> None:
-        """The last round: where it began is measured once more."""
+        """Restore the last round: its starting point is measured again."""
         n_rounds = read_optional_count(state.metadata, "conjugate_rounds")
         if n_rounds is None:
             return

@@ -1,4 +1,4 @@
-"""Iterate: where a training of trees is, and what was measured there and at points near it."""
+"""Iterate: the current point of tree training, and measurements there and at nearby points."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Candidate:
 class Iterate:
     """Scores of the training sequences, weights of the label patterns, and the loss there.
 
-    It is not to be used before `start`.
+    It must not be used before `start`.
 
     Parameters
     ----------
     trees
-        The scores, and what is measured of them.
+        The scores and their measurements.
     training
         Penalties of label patterns.
     scoring
-        Scores of arcs that are not learnt.
+        Scores of arcs that are not learned.
     rounds
-        The rounds so far, which say which one is next.
+        The rounds so far, which determine the next one.
     max_rounds
-        How many there will be.
+        Total number of rounds.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Iterate:
     weights : (P,)
         Those of the label patterns.
     measured : Found
-        What the objective says to these scores and weights.
+        Measurement of the objective at these scores and weights.
     unit : float
         What a slope of 1 is in the unit of the objective, as `derive` found it last.
     """
@@ -85,7 +85,7 @@ class Iterate:
     def start(
         self, weights: Vector, objective: TrainingObjective, number: int | None = None
     ) -> None:
-        """Measure the scores, for a round of some number to learn from; None: the next, if any."""
+        """Measure the scores, for this round to learn from; None: the next, if any."""
         self.weights, self.objective = weights, objective
         if number is None:
             number = self._limit(self.rounds.n_rounds)
@@ -106,23 +106,23 @@ class Iterate:
         return self.unit / 2 * float(np.einsum("p,p,p", self.penalties, weights, weights))
 
     def turn_to(self, objective: TrainingObjective) -> None:
-        """Go on with another objective, where it is another."""
+        """Continue with another objective, if it is different."""
         if objective is not self.objective:
             self.unit = 1.0
             self.start(self.weights, objective)
 
     def derive(self) -> PatternSlopes:
-        """Slopes, with those of the penalty, and curvatures, for the trees to be grown from."""
+        """Slopes, including those of the penalty, and curvatures, from which trees are grown."""
         found: PatternSlopes = self.trees.derive(self.measured, self.objective)
         self.unit = found.unit
         return replace(found, slopes=found.slopes + self.penalties * self.weights)
 
     def measure_again(self, number: int | None) -> None:
-        """After other points were tried, or slopes took the place of the marginals."""
+        """After other points were tried, or slopes have overwritten the marginals."""
         self.measured = self._measure(self.trees.scores, self.weights, number)
 
     def _measure(self, scores: RunningScores, weights: Vector, number: int | None) -> Found:
-        """What the objective says to scores, for the round of a number to learn from, if any."""
+        """Measure the objective at scores, for the round with a number to learn from, if any."""
         found: Found = self.trees.measure(
             self.objective, scores, self.arcs(weights), self._limit(number)
         )
@@ -133,7 +133,7 @@ class Iterate:
         return None if number is None or number >= self.max_rounds else number
 
     def try_proposed(self, weights: Vector, *, learn: bool = True) -> Candidate:
-        """Measure the proposed scores with some weights, for the next round to learn from if so."""
+        """Measure the proposed scores with some weights, for the next round to learn from."""
         number = self.rounds.n_rounds + 1 if learn else None
         measured = self._measure(self.trees.proposed, weights, number)
         return Candidate(weights, measured, measured.loss + self.penalty(weights))
@@ -156,9 +156,9 @@ class Iterate:
         )
 
     def fit_proposed(self, weights: Vector, *, reg_lambda: float, n_threads: int) -> Candidate:
-        """Go on to the best weights for the proposed scores."""
+        """Continue to the best weights for the proposed scores."""
         last: Candidate | None = None
-        # What trees learn from is needed of the best weights alone.
+        # The examples of trees are needed only for the best weights.
         learn = not self.trees.learns_as_it_measures
 
         def measure(point: Vector) -> tuple[float, Vector]:
@@ -175,21 +175,21 @@ class Iterate:
             n_threads=n_threads,
         )
         if learn and last is not None and np.array_equal(last.weights, weights):
-            return last  # mostly so: no need to repeat it
+            return last  # usually the case: no need to repeat it
         return self.try_proposed(weights)
 
     def try_weights(self, weights: Vector, *, learn: bool) -> tuple[Candidate, Vector]:
-        """Measure the proposed scores; also returns the slopes of the loss by the weights, (P,)."""
+        """Measure the proposed scores; also returns the gradient of the weights, (P,)."""
         candidate = self.try_proposed(weights, learn=learn)
         slopes = self.trellis.pattern_sums(candidate.measured.arc_slopes())
         return candidate, self._add_pull(slopes, weights)
 
     def _add_pull(self, slopes: Vector, weights: Vector) -> Vector:
-        """Slopes of the loss by the weights, and those of the penalty."""
+        """Gradient with respect to the weights, including the penalty."""
         pull: Vector = self.unit * self.penalties * weights
         return slopes + pull
 
     def accept(self, candidate: Candidate) -> None:
-        """Go on from the proposed scores."""
+        """Continue from the proposed scores."""
         self.trees.accept()
         self.weights, self.measured = candidate.weights, candidate.measured

@@ -1,10 +1,9 @@
-"""Growth of queries: those that trees of a round split on are refined, until no tree has any left.
+"""Query growth: the queries that trees split on are extended until no tree has any left.
 
 A split on a query, and below it one on the same query with another literal, is a split of a
 relational tree: variables are bound along the path (Blockeel and De Raedt 1998). So trees are grown
-from all queries that are known, the queries that they split on are refined, and trees are grown
-again, until all queries on their paths have been refined. Later rounds know what earlier ones
-found.
+from all known queries, the queries that they split on are extended, and trees are grown again,
+until all queries on their paths have been extended. Later rounds use what earlier ones found.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ __all__ = ["QueryGrowth"]
 
 
 class QueryGrowth:
-    """Refines queries, and adds them to the columns of a training.
+    """Extends queries, and adds them to the columns of training.
 
     Parameters
     ----------
     refiner
-        What refines queries.
+        What extends queries.
     scoring
-        How trees score sequences, with the columns that it knows.
+        How trees score sequences, with the known columns.
     binned
         The training sequences.
     lay_out
-        From bins to what trees are grown from.
+        Converts bins to the data that trees are grown from.
     settings
         Which nodes may be split.
     """
@@ -58,7 +57,7 @@ class QueryGrowth:
         return self._refiner.features()
 
     def extend(self, trees: Forest) -> _core.TreeData | None:
-        """Refine what trees split on; returns what to grow them from again, None if not needed."""
+        """Extend the queries that trees split on; returns new data to grow from, or None."""
         rows, scoring = self._binned.rows, self._scoring
         assert rows is not None
         chosen = self._choose(trees)
@@ -77,14 +76,14 @@ class QueryGrowth:
         return self._binned.laid_out
 
     def _choose(self, trees: Forest) -> dict[str, int]:
-        """Queries that trees split on and that can be refined, with their columns, which rise."""
+        """Queries that trees split on and that can be extended, with their columns, ascending."""
         columns = self._scoring.columns
         assert columns.index is not None
         names = columns.index.names()
         depths = node_depths(trees)
         firsts = np.repeat(trees.tree_offsets[:-1], np.diff(trees.tree_offsets))
         splits = np.flatnonzero(trees.columns >= 0)
-        # Absent attributes are in the lowest bin and go left; where the query holds is right.
+        # Absent attributes are in the lowest bin and go left; the query holds on the right.
         below = firsts[splits] + trees.lefts[splits] + 1
         may_split = depths[below] < self._settings.max_depth
         may_split &= trees.weights[below] >= 2 * self._settings.min_child_weight

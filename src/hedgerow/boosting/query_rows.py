@@ -1,4 +1,4 @@
-"""Query rows: bins of sequences in training, to which queries that were refined are added."""
+"""Query rows: bins of training sequences, to which extended queries are added."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["QueryRows"]
 
 
 class QueryRows:
-    """Where queries hold, of sequences in training.
+    """Where queries hold in training sequences.
 
     Parameters
     ----------
     binned
         Bins of the columns so far.
     facts
-        What more queries are found in.
+        The facts in which further queries are found.
     parents : (N,) or None
         Those of `Sequences`.
     n_columns
-        Number of columns that have been looked for.
+        Number of columns that have been searched for.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class QueryRows:
     ) -> None:
         self.facts = facts
         self._binned, self._parents = binned, parents
-        self._known = np.ones(n_columns, np.bool_)  # columns that were looked for
+        self._known = np.ones(n_columns, np.bool_)  # columns that have been searched for
 
     def holding(self, columns: list[int]) -> list[NDArray[np.int32]]:
-        """The positions at which each of some queries holds, by their columns, which rise."""
+        """The positions at which each of some queries holds, by their columns, ascending."""
         indptr, attributes = self._binned.indptr, self._binned.attributes
         assert indptr is not None
         assert attributes is not None
@@ -52,7 +52,7 @@ class QueryRows:
         return [positions[begin:end].astype(np.int32) for begin, end in pairwise([0, *ends])]
 
     def add(self, found: Iterable[tuple[int, NDArray[np.int32]]]) -> None:
-        """Add queries: their columns, and the positions at which each of them holds."""
+        """Add queries: their columns, and the positions at which each holds."""
         columns, parts = zip(*found, strict=True)
         positions = np.concatenate(parts)
         numbers = np.repeat(np.array(columns, np.int32), list(map(len, parts)))
@@ -60,11 +60,11 @@ class QueryRows:
         self._note(columns)
 
     def lacking(self, columns: NDArray[np.integer[Any]]) -> list[int]:
-        """Those of some columns that have not been looked for."""
+        """Those columns that have not been searched for."""
         return [c for c in columns.tolist() if c >= len(self._known) or not self._known[c]]
 
     def to_core(self, columns: Columns, n_threads: int) -> _core.Bins:
-        """Bins of all columns, as the kernels want them."""
+        """Bins of all columns, in the format of the kernels."""
         return columns.to_core(self._binned, self._parents, n_threads)
 
     def _note(self, columns: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Rounds: what boosting has learnt so far, what is kept of it, and its form in a checkpoint."""
+"""Rounds: what boosting has learned so far, what is kept, and its form in a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Part", "Rounds"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one round, or several, have learnt: D <- trees + carry D, scores <- scores + step D.
+    """What one or several rounds have learned: D <- trees + carry D, scores <- scores + step D.
 
     The direction D is 0 before the first part. Without a carry, that adds the trees to the scores.
     """
@@ -39,14 +39,14 @@ class Rounds:
     weights, kept_weights : (P,)
         Weights of the label patterns after all rounds, and after those that are kept.
     seed : int
-        What random numbers are drawn from.
+        Seed of random numbers.
     have_directions : bool
-        Whether the rounds have steps and carries of their own: a part for each round but those of
-        an initial model. Otherwise trees are simply added, and parts may hold several rounds.
+        Whether the rounds have steps and carries: one part for each round except those of an
+        initial model. Otherwise trees are simply added, and a part may contain several rounds.
     n_kept : int
-        How many of the parts are kept.
+        Number of parts that are kept.
     loss : float
-        The training loss of what is kept, a mean over the positions; NaN before the first round.
+        The training loss of the kept rounds, a mean over positions; NaN before the first round.
     n_rounds : int
         Number of rounds.
     """
@@ -86,7 +86,7 @@ class Rounds:
         return self.parts[-1].step if len(self.parts) > 1 else 0.0
 
     def kept_forest(self) -> Forest:
-        """The trees of the rounds that are kept, with the weights that they have by then."""
+        """The trees of the kept rounds, with their weights at that point."""
         kept = self.parts[: self.n_kept]
         weighted = zip(kept, coefficients(kept), strict=True)
         return self._join([part.trees.scaled(factor) for part, factor in weighted])
@@ -105,7 +105,7 @@ class Rounds:
         return Forest.join(self.parts[0].trees.n_outputs, forests)
 
     def pack(self) -> State:
-        """All of it, for a checkpoint."""
+        """The rounds, for a checkpoint."""
         tensors = {
             "weights": self.weights,
             "kept_weights": self.kept_weights,
@@ -129,7 +129,7 @@ class Rounds:
         *,
         have_directions: bool = False,
     ) -> Rounds:
-        """Read what `pack` wrote of trees that ask about these columns; raises ModelFileError."""
+        """Read the output of `pack` for trees on these columns; raises ModelFileError."""
         loss, seed = read_array(state, "loss", np.float64), state.metadata.get("seed")
         require(len(loss) == 1 and not np.isinf(loss[0]), "its loss")
         require(isinstance(seed, int) and seed >= 0, "its seed")
@@ -154,9 +154,9 @@ class Rounds:
 
 
 def coefficients(parts: Sequence[Part]) -> list[float]:
-    """How much the trees of each part count in the scores after the last one.
+    """Weight of the trees of each part in the scores after the last one.
 
-    Those of part i are in all directions from then on: with steps s and carries b that is
+    The trees of part i are in all later directions: with steps s and carries b the weight is
 
         c_i = sum_{m >= i} s_m prod_{i < l <= m} b_l = s_i + b_{i+1} c_{i+1}.
     """
@@ -169,7 +169,7 @@ def coefficients(parts: Sequence[Part]) -> list[float]:
 
 
 def _read_directions(state: State, forest: Forest) -> list[Part]:
-    """A part for each round that has a step and a carry, after one for those before."""
+    """One part for each round with a step and a carry, after one for the rounds before."""
     steps = read_array(state, "steps", np.float64)
     require(len(steps) <= forest.n_rounds, "its steps")
     read_weights(state, "steps", steps.shape)

@@ -1,6 +1,6 @@
-"""Running scores: what the rounds so far give to some sequences, kept while trees are added.
+"""Running scores: scores of sequences by the rounds so far, updated when trees are added.
 
-A direction, too, is scores: what a step of 1 along it adds to them.
+A direction is also represented by scores: the change with a step of 1.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScorin
 
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
-# Edges of label pairs or arcs, as numbers of 8 bytes, that are in use at a time: they stay in a
-# cache of usual size.
+# Number of edges of label pairs or arcs, of 8 bytes each, in use at a time: they fit into a typical
+# cache.
 BYTES_OF_RUN = 1 << 21
-# Positions whose scores are moved at a time, so that what is added takes little memory.
+# Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12
 
 
@@ -45,21 +45,21 @@ class Binned:
     Attributes
     ----------
     bins : Bins
-        Bins of X's columns at all positions, in the form that the scores want.
+        Bins of X's columns at all positions, in the form that the scores need.
     offsets : (S + 1,)
-        Where the sequences begin and end.
+        Bounds of the sequences.
     parents : (N,) or None
-        Where in its sequence the parent of each position is, see `Scores`.
+        Index of the parent of each position in its sequence, see `Scores`.
     given : sequence of AddScores
-        What adds the scores of potentials that are not learnt.
+        Adders of potentials that are not learned.
     laid_out : TreeData or None
-        The bins as trees are grown from them, which walks through trees read sooner.
+        The bins in the layout for growing trees, with which walking trees is faster.
     running : RunningScores or None
         Scores of the first `n_parts` parts of the rounds, and of those potentials.
     direction : RunningScores or None
         The direction of the last of these parts, where rounds have directions.
     rows : QueryRows or None
-        What the bins are made of, if attributes are queries that trees refine.
+        The source of the bins, if attributes are queries that trees extend.
     """
 
     bins: Any
@@ -74,17 +74,17 @@ class Binned:
 
 
 class RunningScores(ABC):
-    """Scores of sequences but for their arcs."""
+    """Scores of sequences, without their arcs."""
 
     nodes: NDArray[np.float64]
     """(N, K)"""
 
     @abstractmethod
     def twin(self: AnyScores) -> AnyScores:
-        """Others of the same sequences, not filled yet."""
+        """Other scores of the same sequences, not filled yet."""
 
     def zeros(self: AnyScores) -> AnyScores:
-        """A direction that leads nowhere."""
+        """A zero direction."""
         found = self.twin()
         found.clear()
         return found
@@ -97,34 +97,34 @@ class RunningScores(ABC):
     @property
     @abstractmethod
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All that trees add to: nodes, and edges where there are any."""
+        """The arrays that trees add to: nodes, and edges if there are any."""
 
     @abstractmethod
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """Fill ``out``, which may be these, with the scores and what trees add to them."""
+        """Fill ``out``, which may be these scores, with the scores plus the values of trees."""
 
     def turn(self, trees: Forest, carry: float) -> None:
-        """Make a direction that of some trees and ``carry`` times the one before."""
+        """Set a direction to some trees plus ``carry`` times the previous direction."""
         for array in self.arrays:
             array *= carry
         self.add(trees, self)
 
     def move(self, step: float, direction: RunningScores, out: RunningScores) -> None:
-        """Fill ``out``, which may be these, with the scores a step further along a direction."""
+        """Fill ``out``, which may be these, with the scores after a step along a direction."""
         for array, along, moved in zip(self.arrays, direction.arrays, out.arrays, strict=True):
             for first in range(0, len(array), ROWS):
                 rows = slice(first, first + ROWS)
                 np.add(array[rows], step * along[rows], out=moved[rows])
 
     def slope_by(self, slopes: tuple[NDArray[Any], ...], comm: Comm) -> float:
-        """How a loss with these slopes, one for each of the arrays, changes along a direction."""
+        """Derivative along a direction of a loss with these slopes, one for each of the arrays."""
         pairs = zip(self.arrays, slopes, strict=True)
         return sum(
             exact_sum(np.einsum("ti,ti->t", *pair, dtype=np.float64), comm) for pair in pairs
         )
 
     def largest(self) -> float:
-        """How far any score goes along a direction."""
+        """Largest change of any score along a direction."""
         ends = (
             end for array in self.arrays for end in (array.max(initial=0), -array.min(initial=0))
         )
@@ -132,24 +132,24 @@ class RunningScores(ABC):
 
     @abstractmethod
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """All of them, with scores of the arcs; each run is to be used before the next."""
+        """All scores, with scores of the arcs; each run must be used before the next."""
 
 
 class NodeScores(RunningScores):
-    """Those of trees on the input."""
+    """Scores by trees on the input."""
 
     def __init__(self, start: Scores, binned: Binned, n_threads: int) -> None:
         self.start, self.binned, self.n_threads = start, binned, n_threads
         self.nodes = start.nodes
 
     def twin(self) -> NodeScores:
-        """With the same edges, which trees leave as they are."""
+        """With the same edges, which trees do not change."""
         nodes = np.empty_like(self.nodes)
         return NodeScores(replace(self.start, nodes=nodes), self.binned, self.n_threads)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64]]:
-        """The nodes alone."""
+        """Only the nodes."""
         return (self.nodes,)
 
     def add(self, trees: Forest, out: RunningScores) -> None:
@@ -163,7 +163,7 @@ class NodeScores(RunningScores):
 
 
 class ContextScores(RunningScores):
-    """Those of trees that ask about labels before a position; what these add is float32."""
+    """Scores by trees that split on previous labels; their values are float32."""
 
     def __init__(
         self, start: Scores, scoring: TreeScoring, binned: Binned, edges: NDArray[np.float32]
@@ -174,7 +174,7 @@ class ContextScores(RunningScores):
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
-        edges = np.zeros(self.edges.shape, self.edges.dtype)  # takes memory as it is filled
+        edges = np.zeros(self.edges.shape, self.edges.dtype)  # allocated when filled
         return ContextScores(start, self.scoring, self.binned, edges)
 
     @property
@@ -190,13 +190,13 @@ class ContextScores(RunningScores):
         ready.add_scores(bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """As many sequences at a time as have edges that stay in the cache."""
+        """As many sequences at a time as have edges that fit into the cache."""
         for first, stop in cut_runs(self.start.offsets, self.run_size):
             yield self.run(first, stop, arcs)
 
     @property
     def run_size(self) -> int:
-        """About how many positions a run has."""
+        """Approximate number of positions in a run."""
         return max(1, BYTES_OF_RUN // (8 * int(self.edges.shape[1])))
 
     def run(self, first: int, stop: int, arcs: NDArray[np.float64]) -> Scores:
@@ -212,22 +212,22 @@ class ContextScores(RunningScores):
 
 
 class TreeScoring:
-    """How trees of one training score sequences.
+    """How trees of a training run score sequences.
 
     Parameters
     ----------
     columns
-        The columns that trees ask about; `Columns.n_lags` says whether labels are among them.
+        The columns that trees split on; `Columns.n_lags` says whether labels are among them.
     trellis
-        What the arcs belong to.
+        The trellis of the arcs.
     given
-        Potentials that are not learnt.
+        Potentials that are not learned.
     arcs
         Their scores of the arcs.
     have_directions
         Whether rounds have directions: see `Rounds`.
     refiner
-        What refines queries, if attributes are queries and trees go on from them.
+        What extends queries, if attributes are queries and trees extend them.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class TreeScoring:
                 self._shape = trellis.arc_shape
 
     def bin(self, sequences: Sequences) -> Binned:
-        """Get ready to score sequences."""
+        """Prepare sequences for scoring."""
         adders = prepare(self.given, sequences, self.trellis, self._shape, self.n_threads)
         columns, parents = self.columns, sequences.parents
         binned = columns.bin(sequences, self.n_threads)
@@ -272,7 +272,7 @@ class TreeScoring:
         self.columns = self.columns.with_attributes(len(names))
 
     def complete(self, sequences: Binned, trees: Forest | None = None) -> None:
-        """Find the queries that trees ask about, or all, as far as sequences lack them."""
+        """Find the queries that trees split on, or all, if sequences do not have them yet."""
         if sequences.rows is None:
             return
         assert self.refiner is not None
@@ -303,7 +303,7 @@ class TreeScoring:
         return ContextScores(scores, self, sequences, edges)
 
     def catch_up(self, sequences: Binned, parts: Sequence[Part]) -> RunningScores:
-        """Add what the rounds since the last call have learnt; ``parts`` are all of them."""
+        """Add what the rounds since the last call have learned; ``parts`` are all of them."""
         if sequences.running is None:
             sequences.running = self.start(sequences)
             if self.have_directions:
@@ -321,13 +321,13 @@ class TreeScoring:
         return running
 
     def potential(self, forest: Forest) -> NodeTrees:
-        """What scores new sequences by some trees."""
+        """The potential that scores new sequences by some trees."""
         if self.columns.n_lags:
             return ContextTrees(self.columns, forest, self.trellis)
         return NodeTrees(self.columns, forest)
 
     def borrow(self, n_positions: int) -> NDArray[np.float64]:
-        """Memory for the edges of a run, (n_positions, E), the same one each time."""
+        """Memory for the edges of a run, (n_positions, E), reused in every call."""
         size = n_positions * self.contexts.n_edges
         if len(self._edges) < size:
             self._edges = np.empty(size)

@@ -1,4 +1,4 @@
-"""Schedule: what each round is trained for."""
+"""Schedule: the objective of each round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ROUNDS_PER_STAGE", "Schedule"]
 
 LIKELIHOOD = Likelihood()
 
-# Rounds of each stage but the last.
+# Number of rounds of each stage but the last.
 ROUNDS_PER_STAGE = 20
 
 
@@ -19,30 +19,30 @@ ROUNDS_PER_STAGE = 20
 class Schedule:
     """Rounds for the likelihood first, then some for each objective in turn.
 
-    It depends on the number of a round alone, so that a training can be interrupted and go on.
+    It depends only on the number of a round, so that training can be interrupted and resumed.
 
     Attributes
     ----------
     warm_rounds : int
-        How many rounds are for the likelihood.
+        Number of rounds for the likelihood.
     stages : sequence of TrainingObjective
-        What the others are for; none: all rounds are for the likelihood.
+        Objectives of the others; none: all rounds are for the likelihood.
     """
 
     warm_rounds: int = 0
     stages: Sequence[TrainingObjective] = ()
 
     def objective_of(self, number: int) -> TrainingObjective:
-        """What the round after `number` rounds is for."""
+        """The objective of the round after `number` rounds."""
         if not self.stages or number < self.warm_rounds:
             return LIKELIHOOD
         stage = (number - self.warm_rounds) // ROUNDS_PER_STAGE
         return self.stages[min(stage, len(self.stages) - 1)]
 
     def changes_at(self, number: int) -> bool:
-        """Whether the round after `number` rounds is for something else than the one before."""
+        """Whether the round after `number` rounds has another objective than the one before."""
         return number > 0 and self.objective_of(number) is not self.objective_of(number - 1)
 
     def changes_after(self, number: int) -> bool:
-        """Whether a later round is for something else."""
+        """Whether a later round has another objective."""
         return bool(self.stages) and self.objective_of(number) is not self.stages[-1]

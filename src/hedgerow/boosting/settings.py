@@ -41,28 +41,28 @@ TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
 SamplingMethod = Literal["uniform", "gradient_based"]
 
-# Weights of label patterns are fitted in one of so many rounds: in between trees change little.
+# Weights of label patterns are optimised every this many rounds: trees change little in between.
 EXACT_EVERY = 8
 
 
 @dataclass(frozen=True)
 class ExactRounds:
-    """Which rounds fit the weights of label patterns, where they else move by the bound.
+    """The rounds that optimise the weights of label patterns exactly instead of by the bound.
 
     Attributes
     ----------
     n_labels : int
-        Only if the longest pattern has so many labels.
+        Only if the longest pattern has at least this many labels.
     first : int
-        The first round that may, counted from 1. Weights that are fitted while trees are still weak
-        take over what trees should learn.
+        The first round that may, counted from 1. If weights are optimised while trees are still
+        weak, they absorb what the trees should learn.
     """
 
     n_labels: int
     first: int
 
     def include(self, number: int, longest: int) -> bool:
-        """Whether a round does, with patterns of at most so many labels."""
+        """Whether a round is one of them, with patterns of at most this many labels."""
         return longest >= self.n_labels and number >= self.first and number % EXACT_EVERY == 0
 
 
@@ -73,26 +73,26 @@ EXACT_ROUNDS: dict[TransitionStep, ExactRounds] = {
     "exact": ExactRounds(n_labels=2, first=1),
 }
 
-# Trees of which nothing is said. The best of some thirty shapes and rates on thirteen tasks: see
+# Default shape of trees. The best of about thirty shapes and rates on thirteen tasks: see
 # `benchmarks/defaults.py`.
 USUAL_DEPTH = 10
 USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
-# Literals of a query: to name it takes time that grows with their factorial.
+# Maximum number of literals of a query: naming it takes time that grows with their factorial.
 MAX_LITERALS = 6
-# Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10,
-# 30 and 100 the ends were worse on one fold of the letters, or on protein.
+# There are so many ways to split previous labels that some fit by chance. Of 0, 3, 10, 30 and 100
+# the extremes were worse on one fold of the letters, or on protein.
 LABEL_LAMBDA = 20.0
-# Of steps that a line search finds. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
+# Learning rate of a line search. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
 # phonemes, stress marks and protein: see `benchmarks/search_directions.py`.
 SEARCHED_RATE = 0.1
-LARGEST_RATE = 1e6  # times a leaf it is a number still
+LARGEST_RATE = 1e6  # its product with a leaf value is still finite
 
 
 class TreeParameters(LabelParameters, Protocol):
-    """An estimator, as far as its parameters are about trees; `TreeCRF` explains them."""
+    """The parameters of an estimator that are about trees; documented in `TreeCRF`."""
 
     n_rounds: int
     learning_rate: float | None
@@ -130,7 +130,7 @@ class TreeParameters(LabelParameters, Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """What `hedgerow.TreeCRF` was made with; its documentation explains each."""
+    """The parameters of `hedgerow.TreeCRF`, which documents them."""
 
     learning_rate: float
     reg_lambda: float
@@ -155,12 +155,12 @@ class Settings:
 
     @property
     def have_directions(self) -> bool:
-        """Whether rounds have directions of their own, or else just add trees: see `Rounds`."""
+        """Whether rounds have directions, or just add trees: see `Rounds`."""
         return self.line_search or self.direction == "conjugate"
 
     @property
     def n_direction_arrays(self) -> int:
-        """How many arrays of the size of the scores they take: one, slopes, and those before."""
+        """Number of arrays of the size of the scores: the direction, slopes, and previous ones."""
         return self.have_directions * (3 if self.direction == "conjugate" else 2)
 
     @classmethod
@@ -171,15 +171,15 @@ class Settings:
         column_rules: _core.ColumnRules | None = None,
         fills: NDArray[np.uint8] | None = None,
     ) -> Settings:
-        """Fill in what the parameters, which have been checked, leave open.
+        """Fill in the defaults of the parameters, which have been checked.
 
-        ``fills`` are bins of the columns that stand for missing values, where some do.
+        ``fills`` are bins of the columns that replace missing values, if any.
         """
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         is_conjugate = crf.direction == "conjugate"
         line_search = is_conjugate if crf.line_search is None else bool(crf.line_search)
         if rate is None and line_search:
-            # Directions are conjugate only where each step goes to the lowest point along its own.
+            # Directions are conjugate only if each step goes to the minimum along its direction.
             rate = 1.0 if is_conjugate else SEARCHED_RATE
         elif rate is None:
             rate = 0.3 if crf.newton else 1.0
@@ -234,7 +234,7 @@ class Settings:
 
 
 def check_tree_parameters(crf: TreeParameters) -> None:
-    """Raise ValueError or TypeError for a parameter of trees or rounds that is wrong."""
+    """Raise ValueError or TypeError for an invalid parameter of trees or rounds."""
     check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
     if crf.max_depth is not None:
         check_number("max_depth", crf.max_depth, minimum=1, integer=True)
@@ -282,7 +282,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
 
 
 def read_window(window: Any) -> tuple[int, int]:
-    """How far a window reaches before and after a position."""
+    """Number of positions before and after that a window covers."""
     is_pair = isinstance(window, (tuple, list)) or np.ndim(window) == 1
     sides = tuple(window) if is_pair else (window, window)
     are_numbers = all(

@@ -1,9 +1,8 @@
-"""Suffix tree: which label pattern is the end of which other, and steps that respect it.
+"""Suffix tree: which label patterns are suffixes of others, and steps that take this into account.
 
-Where the pattern "t h e" ends, "h e" does too: a step in the weights of both moves the score there
-by their sum. At each position the patterns that end there are a path of this tree, from the longest
-down to a pair, so that the best step in all weights together is found in time linear in their
-number.
+Where the pattern "t h e" ends, "h e" does too: steps in the weights of both change the score there
+by their sum. The patterns that end at a position form a path in this tree, from the longest to a
+pair, so the best step in all weights together is found in time linear in their number.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class SuffixTree:
     Attributes
     ----------
     parents : (P,) int64
-        The longest other pattern that each one ends with, -1 if there is none.
+        The longest other pattern that is a suffix of each one, -1 if there is none.
 
     Examples
     --------
@@ -41,11 +40,11 @@ class SuffixTree:
         self._levels = [np.flatnonzero(lengths == n) for n in range(patterns.longest, 1, -1)]
 
     def own(self, totals: Vector) -> Vector:
-        """Of totals over all places where a pattern ends, those where no longer one does, (P,)."""
+        """From totals where a pattern ends, those where no longer pattern ends, (P,)."""
         return totals - self._add_up(np.arange(len(totals)), totals)
 
     def increments(self, moves: Vector) -> Vector:
-        """The steps in the weights by which scores move so far: each move less its parent's."""
+        """The steps of the weights for these moves of scores: each move minus its parent's."""
         steps: Vector = moves - np.append(moves, 0.0)[self.parents]
         return steps
 
@@ -56,9 +55,9 @@ class SuffixTree:
 
         Patterns with neither curvature nor resistance take no step.
         """
-        # Given its parent's move, the best one of a leaf is
-        #     (resistance * parent's - slope) / (curvature + resistance);
-        # what remains is of the same form in the parent, and so on up to the root.
+        # Given its parent's move, the best one of a leaf is (resistance * parent's - slope) /
+        # (curvature + resistance); what remains has the same form in the parent, and so on up to
+        # the root.
         slopes, curvatures = self.own(slopes), curvatures.copy()
         divisors = np.empty_like(curvatures)
         for level in self._levels:
@@ -83,7 +82,7 @@ class SuffixTree:
         return moves[:-1]
 
     def _add_up(self, children: NDArray[np.intp], values: Vector) -> Vector:
-        """Sums of the values of some patterns, for their parents, (P,)."""
+        """Sums of the values of some patterns, by parent, (P,)."""
         parents = self.parents[children]
         inner = parents >= 0
         sums = np.bincount(parents[inner], values[inner], len(self.parents))

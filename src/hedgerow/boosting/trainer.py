@@ -47,15 +47,15 @@ from hedgerow.trees.missing import MissingMethod
 
 __all__ = ["BoostingTrainer"]
 
-# Labels that questions about those before a position can tell apart: they are bins.
+# Maximum number of labels if trees split on previous labels, since labels are bins.
 MAX_LABELS = 255
-# Where there are few positions, each split searches the bins rather than the positions: fewer bins
-# take a third of the time on columns of numbers.
+# With few positions, each split searches the bins rather than the positions: fewer bins take a
+# third of the time on numeric columns.
 FEW_BINS = 31
 
 
 class TrainedTrees(Protocol):
-    """A fitted `TreeCRF`, as far as a warm start needs it."""
+    """The parts of a fitted `TreeCRF` that a warm start needs."""
 
     model_: Model
     history_: History
@@ -63,7 +63,7 @@ class TrainedTrees(Protocol):
 
 
 class BoostingTrainer(Trainer[Binned, Booster]):
-    """Makes a `Booster`; the trees, the labels and the bins of columns of ``init`` stay."""
+    """Makes a `Booster`; the trees, the labels and the bins of columns of ``init`` are kept."""
 
     def __init__(
         self, crf: TreeParameters, objective: TrainingObjective, init: TrainedTrees | None = None
@@ -82,9 +82,9 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.free = () if shares_rounds else ("n_rounds",)
 
     def learn(self, labelled: Labelled) -> TrainingSet:
-        """Label patterns, and the bins of columns unless a model has them already."""
+        """Learn label patterns, and the bins of columns unless a model has them already."""
         self.refiner = self._find_refiner(labelled)
-        if self.refiner is not None:  # which adds names of its own
+        if self.refiner is not None:  # it adds names of its own
             index = _core.StringIndex.from_arrays(*labelled.index.to_arrays())
             labelled = replace(labelled, index=index)
         self.sequences = labelled.sequences
@@ -133,7 +133,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
 
     def _find_refiner(self, labelled: Labelled) -> Refiner | None:
-        """What refines queries that trees split on; None if there is nothing to refine."""
+        """What extends queries that trees split on; None if there is nothing to extend."""
         crf, queries, facts = self.crf, labelled.queries, labelled.sequences.facts
         if queries is None or not isinstance(facts, Facts) or crf.max_literals <= queries.depth:
             return None
@@ -156,7 +156,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return fingerprint(found.schema, names, found.facts, digest)
 
     def prepare(self, sequences: Sequences) -> Binned:
-        """In bins."""
+        """Sequences as bins."""
         return self.scoring.bin(sequences)
 
     def begin(self) -> Booster:
@@ -174,7 +174,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self._boost(Rounds.begin(forest, weights, seed, have_directions=have_directions))
 
     def resume(self, state: State) -> Booster:
-        """After the rounds of a checkpoint."""
+        """Continue after the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
         if self.refiner is not None:
             self._restore_queries(unpack_queries(state))
@@ -185,7 +185,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self._boost(rounds, state)
 
     def _restore_queries(self, queries: RelationalFeatures | None) -> None:
-        """Take the queries of a checkpoint, those that were refined included."""
+        """Restore the queries of a checkpoint, including extended ones."""
         assert self.refiner is not None
         require(queries is not None, "its queries")
         assert queries is not None
@@ -196,11 +196,11 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.columns = self.scoring.columns
 
     def queries(self, update: Booster) -> RelationalFeatures | None:
-        """All that trees have refined."""
+        """All queries, including extended ones."""
         return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
-        """With as many rounds as there will be in all, those of `init` included, and few bins."""
+        """With the total number of rounds, including those of `init`, and few bins."""
         crf = copy(self.crf)
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)
@@ -208,7 +208,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return type(self)(crf, self.objective)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
-        """The best round, and how many are for the likelihood."""
+        """The best round, and the number of rounds for the likelihood."""
         n_rounds = update.rounds.n_kept_rounds
         n_warm = min(self.schedule.warm_rounds, n_rounds) if self.schedule.stages else n_rounds
         return {"best_round_": state.best_step, "n_warm_rounds_": n_warm}
@@ -217,7 +217,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         sampling = replace(self.settings.sampling, seed=rounds.seed)
         settings, binned = replace(self.settings, sampling=sampling), self.prepare(self.sequences)
         self.scoring.complete(binned)
-        del self.sequences  # trees need the bins alone
+        del self.sequences  # trees need only the bins
         growth = None
         if self.refiner is not None:
             growth = QueryGrowth(self.refiner, self.scoring, binned, self._lay_out, self.settings)
@@ -239,11 +239,11 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
         """What trains trees."""
         data = self._lay_out(binned.bins)
-        binned.laid_out = data  # before there are scores, which read it
+        binned.laid_out = data  # before there are scores, which use it
         return partial(train_trees, self.data, settings, data=data)
 
     def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
-        """Bins as trees are grown from, at the places that features are looked at."""
+        """Bins in the layout for growing trees, at the offsets of features."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
         counts, comm, n_threads = None, self.data.targets.comm, self.settings.n_threads
@@ -265,10 +265,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)
 
     def _check_memory(self) -> None:
-        """Raise ValueError if scores of label pairs, or longer contexts, do not fit into memory."""
+        """Raise ValueError if scores of label pairs or contexts do not fit into memory."""
         n_positions = len(self.data.targets.codes)
         n_edges = len(self.data.trellis.edge_contexts().labels)
-        # Scores before and after a step, directions and their slopes, float32; of each example a
+        # Scores before and after a step, directions and their slopes, float32; for each example a
         # gradient and a probability.
         n_bytes = 16 + 4 * self.settings.n_direction_arrays
         needed, there = n_bytes * n_positions * n_edges, machine_memory()
@@ -281,7 +281,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             )
 
     def _plan(self) -> Schedule:
-        """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
+        """The objective of each round; rounds of `init` for the likelihood are warm-up rounds."""
         objective, warm_rounds = self.objective, self.crf.warm_rounds
         if isinstance(objective, Likelihood):
             return Schedule()
@@ -293,7 +293,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
 
 def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
-    """Raise ValueError if trees that are added would treat missing values in another way."""
+    """Raise ValueError if added trees would treat missing values differently."""
     if method != of_init:
         raise ValueError(
             f"missing is {method!r}, but the trees of init, which are kept, were trained with "
@@ -302,7 +302,7 @@ def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
 
 
 def check_refinable(crf: TreeParameters) -> None:
-    """Raise ValueError for a parameter that is about columns which are known from the start."""
+    """Raise ValueError for a parameter that needs a fixed set of columns."""
     refused = {
         "transitions": crf.transitions == "trees",
         "monotone_constraints": crf.monotone_constraints is not None,
@@ -319,7 +319,7 @@ def check_refinable(crf: TreeParameters) -> None:
 
 
 def add_labels(columns: Columns, data: TrainingSet) -> Columns:
-    """The columns, and the labels before a position as more of them."""
+    """The columns, with previous labels as further columns."""
     names = tuple(map(str, data.labels.classes.tolist()))
     if len(names) > MAX_LABELS:
         raise ValueError(
@@ -331,7 +331,7 @@ def add_labels(columns: Columns, data: TrainingSet) -> Columns:
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory of this machine; None if it does not say."""
+    """Bytes of memory of this machine; None if unknown."""
     names = getattr(os, "sysconf_names", {})
     if not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(names):  # Windows
         return None
@@ -339,7 +339,7 @@ def machine_memory() -> int | None:
 
 
 def _cut_history(history: History, n_rounds: int) -> dict[str, list[float]]:
-    """Figures of the rounds that a model has, as far as all of them were noted."""
+    """History of the rounds of a model, as far as it is complete."""
     n_noted = len(history.get("loss", ()))
     return {
         name: list(figures[:n_rounds])

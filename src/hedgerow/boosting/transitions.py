@@ -1,4 +1,4 @@
-"""Transitions: how the weights of label patterns move in a round."""
+"""Transitions: the steps of the weights of label patterns in a round."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hedgerow.trellis import Mixing
 
 __all__ = ["PatternBound", "exact_step"]
 
-# Every iteration of L-BFGS takes about as long as a round's own inference.
+# Every iteration of L-BFGS takes about as long as the inference of a round.
 EXACT_ITERATIONS = 3
-# Patterns that occur less often than this share of the most frequent one count as if they did.
+# Minimum frequency of a pattern in the scaling, relative to the most frequent one.
 RAREST = 1e-4
 
 Vector = NDArray[np.float64]
@@ -36,7 +36,7 @@ class PatternBound:
     targets : Targets
         The training labels, whose weights count.
     learning_rate : float
-        What each step is shortened by.
+        The factor of each step.
     """
 
     def __init__(self, patterns: Patterns, targets: Targets, learning_rate: float) -> None:
@@ -56,12 +56,12 @@ class PatternBound:
         with p_t the probability that the pair ends at t: see `hedgerow.boosting.curvature`.
 
         For an automaton only n = sum_t p_t is known, over the N positions that have a predecessor;
-        gamma is its mean over them, and that of label pairs, tempered as it is for trees. Of two
-        figures the lower is taken:
+        gamma is its mean over them, and that of label pairs, tempered as for trees. The smaller of
+        two estimates is used:
 
         - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. Weights
           of sequences are factors of each term, in n and N too.
-        - Where labels are all but certain, so are their patterns. 1 - p_t is taken to be as large
+        - If labels are nearly certain, so are their patterns. 1 - p_t is estimated to be as large
           as it is for the least certain of the pattern's labels, on average over its positions.
 
         Parameters
@@ -71,7 +71,7 @@ class PatternBound:
         probabilities : (N, K)
             Of the labels at each position.
         expected : (P,)
-            How often each pattern occurs, by its probabilities.
+            Expected count of each pattern.
         """
         if not len(self.patterns):
             return np.zeros(0)
@@ -92,9 +92,9 @@ class PatternBound:
     ) -> Vector:
         """The step (P,) that minimises the bound of Chen et al. (2015), Theorem 4.2.
 
-        It is made shorter if it is large: a run of labels that occurs c times as often as is
-        expected of it needs a score larger by log c, where the bound, a parabola, says c - 1. So a
-        move x of its score becomes log(1 + x).
+        Large steps are dampened: a run of labels that occurs c times as often as expected needs a
+        score larger by log c, but the quadratic bound gives c - 1. So a change x of its score
+        becomes log(1 + x).
 
         Parameters
         ----------
@@ -103,9 +103,9 @@ class PatternBound:
         curvatures : (P,)
             Bound on how the slopes change, see `curvatures`.
         resistances : (P,)
-            What holds back the step of each weight: lambda, as for a leaf, and its penalty.
+            Regularization of the step of each weight: lambda, as for a leaf, and its penalty.
         max_step
-            Moves count as large beyond this, for each label but the first of a pattern.
+            Changes beyond this are dampened, for each label but the first of a pattern.
         """
         moves = self.tree.solve(slopes, curvatures, resistances)
         if np.isfinite(max_step):
@@ -115,7 +115,7 @@ class PatternBound:
 
 
 def _count_edges(targets: Targets) -> float:
-    """How many pairs of neighbours there are, by the weight of their sequence."""
+    """Number of pairs of neighbours, weighted by sequence."""
     lengths, weights = np.diff(targets.offsets), targets.mean_weights
     roots = find_roots(targets.offsets, targets.parents)
     owners = np.searchsorted(targets.offsets, roots, side="right") - 1
@@ -124,9 +124,9 @@ def _count_edges(targets: Targets) -> float:
 
 
 def _mean_gamma(mixing: Mixing, targets: Targets) -> float:
-    """Mean of the gammas of label pairs over the positions that one ends at; 2 if there are none.
+    """Mean of the gammas of label pairs over the positions where one ends; 2 if there are none.
 
-    Positions count as much as they do in training.
+    Positions have their training weights.
     """
     counts = (mixing.edges > 0).astype(np.float64)
     if targets.weights is not None:
@@ -138,7 +138,7 @@ def _mean_gamma(mixing: Mixing, targets: Targets) -> float:
 
 
 def _doubts(probabilities: NDArray[np.float64], targets: Targets) -> Vector:
-    """How uncertain each label is where it is probable, (K,): the mean of 1 - p, weighted by p."""
+    """Uncertainty of each label where it is probable, (K,): the mean of 1 - p, weighted by p."""
     weighted = (
         probabilities if targets.weights is None else probabilities * targets.weights[:, None]
     )
@@ -156,9 +156,9 @@ def exact_step(
     reg_lambda: float,
     n_threads: int,
 ) -> Vector:
-    """A few steps of L-BFGS towards the best weights, (P,); returns how far to move.
+    """A few steps of L-BFGS towards the best weights, (P,); returns the change.
 
-    As for a leaf, lambda holds back the step, not the weights.
+    As for a leaf, lambda regularizes the step, not the weights.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def exact_step(
     weights : (P,)
         Where to begin.
     curvatures : (P,)
-        About how much the loss curves: how often each pattern is expected to occur, and penalties.
+        Approximate curvatures: expected counts of the patterns, plus penalties.
     """
     if not len(weights):
         return np.zeros(0)
-    # In steps by these units, and with the loss for each time that the most frequent pattern
-    # occurs, the curvature of all patterns is about 1, and so is the size of a good step.
+    # In these units, and with the loss per occurrence of the most frequent pattern, the curvature
+    # of all patterns is about 1, and so is the size of a good step.
     curvatures = curvatures + reg_lambda
     largest = float(curvatures.max())
     if largest <= 0:

@@ -28,11 +28,11 @@ __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
 
 
 class Found(Protocol):
-    """What was measured of some scores."""
+    """The measurement of some scores."""
 
     @property
     def loss(self) -> float:
-        """Of all positions, weights included."""
+        """The loss of all positions, weights included."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Found(Protocol):
         ...
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """How the loss changes with the scores of the arcs."""
+        """Gradient of the loss with respect to the scores of the arcs."""
         ...
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -55,10 +55,10 @@ AnyFound = TypeVar("AnyFound", bound=Found)
 
 @dataclass(frozen=True, eq=False)
 class PatternSlopes:
-    """How the loss changes with the weights of label patterns.
+    """Gradient of the loss with respect to the weights of label patterns.
 
-    Slopes that have a scale of their own are scaled so that the steepest is 1, as it is for the
-    likelihood, whose curvature is taken for theirs.
+    Slopes of other objectives are scaled so that the steepest is 1, as for the likelihood, whose
+    curvature is used for them.
     """
 
     slopes: NDArray[np.float64]
@@ -71,7 +71,7 @@ class PatternSlopes:
 
 @dataclass(frozen=True, eq=False)
 class Along(Generic[AnyFound]):
-    """What was measured of some scores on the way along a direction."""
+    """The measurement of some scores along a direction."""
 
     found: AnyFound
     slope: float
@@ -81,16 +81,16 @@ class Along(Generic[AnyFound]):
 
 
 class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
-    """Scores of the training sequences, what is measured of them, and trees that follow from it.
+    """Scores of the training sequences, their measurements, and the trees grown from these.
 
     Parameters
     ----------
     training
         The training labels, and how they depend on each other.
     settings
-        How to go about it.
+        The settings.
     bound
-        What the curvatures of label patterns come from.
+        The bound that gives the curvatures of label patterns.
     scores
         Of the training sequences, by the rounds so far.
     """
@@ -112,7 +112,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         self.scores.add(trees, self.proposed)
 
     def accept(self) -> None:
-        """Go on with the scores that were proposed."""
+        """Continue with the proposed scores."""
         self.scores, self.proposed = self.proposed, self.scores
 
     @abstractmethod
@@ -123,7 +123,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> AnyFound:
-        """What an objective says to scores, for a round to learn from; None: for none."""
+        """Measure an objective at scores, for a round to learn from; None: for none."""
 
     @abstractmethod
     def measure_along(
@@ -134,49 +134,49 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         round_number: int,
         direction: AnyScores,
     ) -> Along[AnyFound]:
-        """The same, and how it changes along a direction: `Settings.have_directions`."""
+        """The same, with the derivative along a direction: `Settings.have_directions`."""
 
     @abstractmethod
     def slopes(self) -> tuple[NDArray[Any], ...]:
-        """What was derived last, for each of `RunningScores.arrays`; not after `measure`.
+        """The last derived slopes, for each of `RunningScores.arrays`; not after `measure`.
 
-        It is for where rounds have directions, and in the unit of `PatternSlopes`.
+        Only if rounds have directions, and in the unit of `PatternSlopes`.
         """
 
     @abstractmethod
     def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes and curvatures of what was measured last, which trees may then be grown from."""
+        """Slopes and curvatures of the last measurement, from which trees can then be grown."""
 
     def learn_from(self, data: _core.TreeData) -> None:
-        """Grow trees from other columns, where queries are refined."""
+        """Grow trees from other columns, if queries are extended."""
         raise NotImplementedError
 
     works_ahead: ClassVar[bool] = False
-    """Whether work is begun before its result is asked for, and done beside other things."""
+    """Whether work starts before its result is needed, and runs in the background."""
 
     def start_growing(self, round_number: int) -> None:
-        """Begin with the trees of a round."""
+        """Start growing the trees of a round."""
         return
 
     def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
-        """Begin to measure scores with the trees that grow, as they are, and scores of the arcs."""
+        """Start measuring the scores with the trees being grown, unscaled, and scores of arcs."""
         return
 
     @abstractmethod
     def grow(self, round_number: int) -> Forest:
-        """A tree for each label, from what was derived last."""
+        """One tree per label, from the last derived slopes."""
 
     def count_right(
         self, found: AnyFound, objective: TrainingObjective, arcs: NDArray[np.float64]
     ) -> int:
-        """How many training labels are decoded right from the scores, which were measured last."""
+        """Number of training labels that are decoded correctly from the last measured scores."""
         decode, n_threads = self.training.decode, self.settings.n_threads
         if decode == "marginal" and self.trellis.constraints is None and not objective.adds_costs:
             return _core.count_right(found.probabilities(), self.targets.codes, n_threads)
         return count_right(self.score(arcs), self.targets, decode, n_threads=n_threads)
 
     def learner_options(self) -> dict[str, Any]:
-        """What a learner of any kind of trees needs of the training set."""
+        """What a learner of any kind of trees needs from the training set."""
         return {
             "offsets": self.targets.offsets,
             "codes": self.targets.codes,
@@ -195,14 +195,14 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     def measure_mixing(
         self, targets: Targets, found: Measured, arc_sums: NDArray[np.float64]
     ) -> Mixing:
-        """How far labels depend on each other.
+        """Mixing: how strongly labels depend on each other.
 
-        ``arc_sums`` are counts of the arcs by which a first-order chain is found that resembles one
-        over an automaton.
+        ``arc_sums`` are counts of the arcs for the first-order chain that resembles one over an
+        automaton.
         """
         settings = self.settings
         return measure_curvature(
-            settings.curvature if settings.newton else "mixing",  # then of patterns alone
+            settings.curvature if settings.newton else "mixing",  # then only of patterns
             found.scores,
             self.training.grammar,
             found.posteriors,
@@ -213,7 +213,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
 
 
 class NodeTraining(TreeTraining[NodeScores, Measured]):
-    """Of trees on the input."""
+    """Training of trees on the input."""
 
     def __init__(
         self,
@@ -229,12 +229,12 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             settings.growth_rules,
             settings.sampling,
             **self.learner_options(),
-            # What is added to all scores of a position changes nothing: their slopes sum to 0.
+            # Adding a constant to all scores of a position has no effect: their slopes sum to 0.
             opposite=self.targets.n_labels == 2,
         )
         self._marginals = np.empty_like(scores.nodes)
         self._gradients: NDArray[np.float64] | None = None
-        self._known: Slopes | None = None  # those of what was measured last
+        self._known: Slopes | None = None  # those of the last measurement
 
     def learn_from(self, data: _core.TreeData) -> None:
         """Of the same positions."""
@@ -263,7 +263,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         round_number: int,
         direction: NodeScores,
     ) -> Along[Measured]:
-        """All at once; `derive` has no need to find the slopes again."""
+        """All at once; `derive` need not compute the slopes again."""
         found = self.measure(objective, scores, arcs, round_number)
         self._known = found.slopes(self._own_gradients())
         slope = direction.slope_by((self._known.nodes,), self.targets.comm)
@@ -274,7 +274,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes take the place of the marginals, unless they have one of their own."""
+        """Slopes overwrite the marginals, unless they have their own array."""
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
         probabilities = found.probabilities()
@@ -295,7 +295,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return PatternSlopes(patterns, pattern_curvatures, unit)
 
     def _own_gradients(self) -> NDArray[np.float64]:
-        """An array for slopes beside the marginals, the same one each time."""
+        """An array for slopes in addition to the marginals, reused in every call."""
         if self._gradients is None:
             self._gradients = np.empty_like(self._marginals)
         return self._gradients
@@ -307,12 +307,12 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
     def _find_curvatures(
         self, mixing: Mixing, probabilities: NDArray[np.float64]
     ) -> NDArray[np.float32]:
-        """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
+        """Curvatures: (N, K), or (N, 1) for first-order boosting."""
         scales, nodes = self.curvature_weights, self.scores.nodes
         if not self.settings.newton:
             ones = np.ones(len(nodes)) if scales is None else scales
             return ones.astype(np.float32)[:, None]
-        # The scores of the next step are not there yet: their memory serves till then.
+        # The memory of the next step's scores is unused until then.
         out = self.proposed.nodes.reshape(-1).view(np.float32)[: nodes.size].reshape(nodes.shape)
         rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
         _core.fill_curvatures(
@@ -324,7 +324,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 def steepest(
     slopes: NDArray[np.float64], weights: NDArray[np.float64] | None, comm: Comm = ALONE
 ) -> float:
-    """The largest slope of a position, (N, n), for each unit that the position counts, (N,)."""
+    """The largest slope of a position, (N, n), relative to the weight of the position, (N,)."""
     if weights is None:
         found = max(float(slopes.max(initial=0.0)), -float(slopes.min(initial=0.0)))
     else:
@@ -335,9 +335,9 @@ def steepest(
 
 
 def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:
-    """How much the curvature of each position counts, (N,).
+    """Weight of the curvature of each position, (N,).
 
-    As much as the position; but where that is nothing, scores still matter to its neighbours.
+    The weight of the position; but if that is 0, scores still affect its neighbours.
     """
     if targets.position_weights is None:
         return targets.weights

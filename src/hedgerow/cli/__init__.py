@@ -1,4 +1,4 @@
-"""The command line: a file per command, and what the commands share."""
+"""The command line: one file per command, and what the commands share."""
 
 from hedgerow.cli.program import main
 

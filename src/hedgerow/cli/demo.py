@@ -1,4 +1,4 @@
-"""hedgerow demo: read handwritten words that come with the package."""
+"""hedgerow demo: recognise handwritten words that are included in the package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ once given the letters before it.
 EXAMPLES = """\
   hedgerow demo
 """
-# What the two models look at, and their orders.
+# The two models and their orders.
 MODELS = {"each letter for itself": 0, "with three letters before": 3}
 N_ROUNDS = 20
 N_WORDS = 8
@@ -41,7 +41,7 @@ def add_command(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train two models and show what they read."""
+    """Train two models and show their predictions."""
     from hedgerow import TreeCRF
     from hedgerow.datasets import load_ocr
     from hedgerow.metrics import label_scores
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def show_words(pictures: list[NDArray[np.uint8]], readings: list[tuple[str, ...]]) -> None:
-    """Some words that only the second model has read right; the first of them as it was written."""
+    """Some words that only the second model gets right; the first of them as it was written."""
     mended = [
         place
         for place, (written, alone, together) in enumerate(readings)
@@ -79,7 +79,7 @@ def show_words(pictures: list[NDArray[np.uint8]], readings: list[tuple[str, ...]
 
 
 def draw(word: NDArray[np.uint8]) -> str:
-    """A word as lines of text, two rows of its pixels per line; ``word`` (T, 128) of 0 and 1."""
+    """A word as lines of text, two rows of pixels per line; ``word`` (T, 128) of 0 and 1."""
     marks = BLOCKS if can_print("".join(BLOCKS)) else PLAIN
     image = word.reshape(-1, 16, 8).transpose(1, 0, 2).reshape(16, -1).tolist()
     pairs = zip(image[::2], image[1::2], strict=True)
@@ -88,7 +88,7 @@ def draw(word: NDArray[np.uint8]) -> str:
 
 
 def can_print(text: str) -> bool:
-    """Whether standard output has these characters."""
+    """Whether standard output supports these characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Errors of the command line: a mistake of the user gives a message of one line."""
+"""Errors of the command line: a user error gives a message of one line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BROKEN_PIPE = 141
 
 
 class CommandError(Exception):
-    """A mistake of the user: a wrong file, column, label or option."""
+    """A user error: a wrong file, column, label or option."""
 
 
 @contextmanager
 def telling(prefix: str = "") -> Iterator[None]:
-    """Turn what the library says of wrong data and parameters into a mistake of the user."""
+    """Turn errors of the library about data and parameters into user errors."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -25,7 +25,7 @@ def telling(prefix: str = "") -> Iterator[None]:
 
 
 def tell(message: str) -> None:
-    """Say something in one line on standard error."""
+    """Print one line on standard error."""
     print(f"hedgerow: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 

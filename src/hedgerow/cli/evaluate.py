@@ -1,4 +1,4 @@
-"""hedgerow eval: how good a model is on a labelled file, or which of two is better."""
+"""hedgerow eval: score a model on a labelled file, or compare two models."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def add_command(commands: Commands) -> None:
 
 @dataclass
 class Comparison:
-    """Labels of a file beside those of a model."""
+    """True labels of a file and the predictions of a model."""
 
     decode: Decode
-    n_right: Counter[Decode] = field(default_factory=Counter)  # by either decoder
+    n_right: Counter[Decode] = field(default_factory=Counter)  # with either decoder
     y_true: list[list[Any]] = field(default_factory=list)
     y_pred: list[list[Any]] = field(default_factory=list)
     log_likelihood: float = 0.0
     n_unknown: int = 0
 
     def add(self, model: Estimator, batch: Batch, file: str) -> None:
-        """Label some more sequences of a file, which is named for messages."""
+        """Label more sequences of a file, which is named in messages."""
         assert batch.y is not None
         known = set(model.classes_.tolist())
         with telling(f"{file}: "):
@@ -105,12 +105,12 @@ class Comparison:
 
     @property
     def right(self) -> list[list[bool]]:
-        """Whether each position that has a label is right, a list for each sequence."""
+        """Whether each labelled position is correct, one list per sequence."""
         return find_right(self.y_true, self.y_pred)
 
 
 def find_right(y_true: list[list[Any]], y_pred: list[list[Any]]) -> list[list[bool]]:
-    """Whether each position that has a label is right, a list for each sequence."""
+    """Whether each labelled position is correct, one list per sequence."""
     return [
         [label == guess for label, guess in zip(*both, strict=True) if label is not None]
         for both in zip(y_true, y_pred, strict=True)
@@ -123,7 +123,7 @@ class Result:
 
     path: str
     decode: Decode
-    accuracies: Mapping[Decode, float]  # by either decoder
+    accuracies: Mapping[Decode, float]  # with either decoder
     labels: LabelScores
     chunks: ChunkScores | None
     n_sequences: int
@@ -131,7 +131,7 @@ class Result:
     n_unknown: int
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, with names for what is a number."""
+        """The result as JSON values."""
         return {
             "model": self.path,
             "n_sequences": self.n_sequences,
@@ -150,7 +150,7 @@ class Result:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Score one model or two, and print."""
+    """Score one or two models, and print the scores."""
     if options.other is not None and options.file == "-":
         raise CommandError("two models read the file twice; save standard input to a file")
     first = label_file(options.model, options)
@@ -208,7 +208,7 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
 def find_intervals(
     results: list[Result], comparisons: list[Comparison], options: argparse.Namespace
 ) -> Intervals:
-    """Confidence intervals of the main scores, or of their differences, if they are asked for."""
+    """Confidence intervals of the main scores, or of their differences, if requested."""
     with telling():
         return Intervals.find(
             comparisons[0].y_true,
@@ -220,7 +220,7 @@ def find_intervals(
 
 
 def describe_size(result: Result) -> str:
-    """How much a model was tried on."""
+    """The size of the evaluation data."""
     positions = count_of(result.labels.n_positions, "position")
     return f"{count_of(result.n_sequences, 'sequence')}, {positions}"
 
@@ -251,7 +251,7 @@ def print_result(result: Result, intervals: Intervals, options: argparse.Namespa
 def print_two(
     results: list[Result], first: Comparison, second: Comparison, options: argparse.Namespace
 ) -> None:
-    """The scores of two models beside each other, and whether they differ."""
+    """The scores of two models side by side, and whether they differ."""
     from hedgerow.files import display_name
     from hedgerow.stats import mcnemar
 
@@ -280,7 +280,7 @@ def print_two(
 
 
 def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """Figures that summarise a model, one column per model; header and rows."""
+    """Summary scores, one column per model; header and rows."""
     rows = [
         ["accuracy", *(format_share(r.labels.accuracy) for r in results)],
         *(
@@ -312,7 +312,7 @@ def score_rows(name: str, scores: Mapping[Any, Scores]) -> tuple[list[str], list
 
 
 def confusions(scores: LabelScores) -> str:
-    """The matrix of confusions if it is small, else its largest entries beside the diagonal."""
+    """The confusion matrix if it is small, otherwise its largest off-diagonal entries."""
     names = [str(label) for label in scores.labels]
     counts = scores.confusion.tolist()
     if len(names) <= FEW_LABELS:

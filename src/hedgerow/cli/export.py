@@ -32,7 +32,7 @@ EXAMPLES = """\
   hedgerow export days.hedgerow -o days.json
   hedgerow export days.hedgerow -o trees.csv
 """
-# Columns of a table that hold lists of texts.
+# Columns of a table that contain lists of texts.
 LISTS = {"categories", "surrogates"}
 
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def read_model(path: str) -> Estimator:
-    """A model with the parameters that its file has."""
+    """A model with the parameters stored in its file."""
     from hedgerow import load
 
     with telling():
@@ -74,7 +74,7 @@ def read_model(path: str) -> Estimator:
 
 
 def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
-    """The trees of a model, or its weights; lists of texts as JSON if only text will do."""
+    """The trees of a model, or its weights; lists of texts as JSON if only text is supported."""
     import pyarrow as pa
 
     table = model.trees() if hasattr(model, "trees") else model.weights()
@@ -91,7 +91,7 @@ def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
 
 
 def write_table(table: pa.Table, path: str, kind: str) -> None:
-    """Write a table as CSV or Parquet, whole or not at all."""
+    """Write a table as CSV or Parquet, atomically."""
     from pyarrow import csv, parquet
 
     from hedgerow.atomic_write import open_atomic

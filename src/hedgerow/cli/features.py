@@ -1,4 +1,4 @@
-"""Features: which columns of a file a model learns from, and which of them it had better not."""
+"""Features: which columns of a file a model learns from, and which ones it should not use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 80
 
 
 def describe_features(recipe: Recipe) -> str:
-    """What a model learns from, in a line."""
+    """The features of a model, as one line."""
     if recipe.format == "crfsuite":
         return "features: the attributes of the file"
     if recipe.format == "facts":
@@ -29,7 +29,7 @@ def describe_features(recipe: Recipe) -> str:
 
 
 def shorten(text: str, names: list[str]) -> str:
-    """Text and names, as many of them as fit a line."""
+    """Text and names, as many as fit on a line."""
     shown = 1
     while shown < len(names) and len(f"{text}: {', '.join(names[: shown + 1])}, ...") <= WIDTH:
         shown += 1
@@ -37,13 +37,13 @@ def shorten(text: str, names: list[str]) -> str:
 
 
 def warn_of_counters(features: Any) -> None:
-    """Warn of columns of a table that look like an id or a time, which nobody has asked for."""
+    """Warn about columns of a table that look like an id or a time and were not requested."""
     from hedgerow.encode.cut_frame import CutFrame
     from hedgerow.encode.suspects import find_counters
 
     if isinstance(features, CutFrame):
         for name, looks in find_counters(features):
             tell(
-                f"warning: column {name!r} {looks}: probably no feature, as other data have other "
-                "values; choose the columns to learn from with --features"
+                f"warning: column {name!r} {looks}: probably not a feature, since new data will "
+                "have other values; choose the feature columns with --features"
             )

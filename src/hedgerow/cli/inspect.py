@@ -1,4 +1,4 @@
-"""hedgerow inspect: what a model is, what it has learnt, and why it chose a label."""
+"""hedgerow inspect: what a model is, what it has learned, and why it chose a label."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Recipe
 
-SUMMARY = "see what a model has learnt, and why it chose a label"
+SUMMARY = "see what a model has learned, and why it chose a label"
 DESCRIPTION = """\
-Print what a model is and what it has learnt: parameters that differ from the
+Print what a model is and what it has learned: parameters that differ from the
 defaults, labels, the largest weights or most important features, and
 transitions. With a file, explain the label of a position; a table without its
 group column is one sequence.
@@ -53,7 +53,7 @@ def add_command(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what was asked for."""
+    """Print what was requested."""
     model = load_model(options.model)
     if options.file is not None:
         print(explain(model, options))
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def describe(model: Any, path: str) -> str:
-    """What the model is, a line per fact."""
+    """A description of the model, one fact per line."""
     from hedgerow.files import Recipe
     from hedgerow.parameters import changed_parameters
     from hedgerow.training.eval_sets import eval_figures
@@ -100,7 +100,7 @@ def describe(model: Any, path: str) -> str:
 
 
 def describe_figure(model: Any, figures: list[float]) -> str:
-    """A figure of the step that was kept: the best one by the eval set, or the last one."""
+    """A metric at the step that was kept: the best one on the eval set, or the last one."""
     from hedgerow.shown import best_step
 
     best, n_steps = best_step(model), len(model.history_["loss"])
@@ -112,7 +112,7 @@ def describe_figure(model: Any, figures: list[float]) -> str:
 
 
 def describe_recipe(recipe: Recipe) -> str:
-    """How files are read, in words."""
+    """How files are read, as text."""
     from hedgerow.files.recipe import COLUMNLESS
 
     if recipe.format in COLUMNLESS:
@@ -128,7 +128,7 @@ def describe_recipe(recipe: Recipe) -> str:
 
 
 def heaviest(model: Any, top: int) -> str:
-    """The features that matter most, as a table."""
+    """The most important features, as a table."""
     if hasattr(model, "importances"):
         table = model.importances()
         gains, total = table["gain"], table["gain"].sum()
@@ -146,7 +146,7 @@ def heaviest(model: Any, top: int) -> str:
 
 
 def largest_transitions(model: Estimator, top: int) -> str:
-    """The label patterns that weigh most; all of them, as a matrix, if they are few pairs."""
+    """The label patterns with the largest weights; a few pairs are shown as a matrix."""
     table = model.patterns()
     patterns, weights = table["pattern"].tolist(), table["weight"]
     if not patterns:
@@ -180,13 +180,13 @@ def largest_transitions(model: Estimator, top: int) -> str:
 
 
 def largest(weights: NDArray[np.float64], top: int) -> list[tuple[int, float]]:
-    """Places and values of the weights that are largest, whatever their sign."""
+    """Indices and values of the weights with the largest absolute values."""
     places = (-abs(weights)).argsort(kind="stable")[:top].tolist()
     return [(place, float(weights[place])) for place in places]
 
 
 def explain(model: Any, options: argparse.Namespace) -> str:
-    """Why a position of a file has the label that it has."""
+    """Why a position of a file has its label."""
     from hedgerow.files import display_name
 
     file = display_name(options.file)
@@ -211,7 +211,7 @@ def explain(model: Any, options: argparse.Namespace) -> str:
 
 
 def find_sequence(options: argparse.Namespace, recipe: Recipe) -> tuple[Any, list[Any] | None]:
-    """One sequence of a file, and its parents if it has any; what comes after it is not read."""
+    """One sequence of a file, and its parents if it has any; the rest is not read."""
     from hedgerow.files import display_name, stream_file
 
     n_before = 0

@@ -1,4 +1,4 @@
-"""Intervals: how far the scores of a model may be off, or the differences of two."""
+"""Confidence intervals of the scores of a model, or of the differences of two."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIGURES = ("value", "low", "high", "standard_error", "p_value")
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals by the name of the score; none if they were not asked for."""
+    """Confidence intervals by name of the score; empty if they were not requested."""
 
     by_score: dict[str, Bootstrap]
     n_resamples: int
@@ -52,7 +52,7 @@ class Intervals:
         return cls(found, n_resamples)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs to read."""
+        """As JSON values."""
         if not self.by_score:
             return {}
         return {
@@ -63,7 +63,7 @@ class Intervals:
         }
 
     def print(self) -> None:
-        """A table, with an empty line before it."""
+        """Print a table, after an empty line."""
         if not self.by_score:
             return
         header = ["95 % interval", "from", "to"]

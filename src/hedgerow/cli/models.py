@@ -1,4 +1,4 @@
-"""Models on the command line: reading one, and how the files it is asked about are read."""
+"""Models on the command line: reading a model, and how it reads files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Recipe
 
-# Decoders in words.
+# Names of the decoders.
 DECODERS: dict[Decode, str] = {"viterbi": "by Viterbi", "marginal": "by marginals"}
 
 
 def load_model(path: str, jobs: int | None = None) -> Estimator:
-    """Read a model file, and have it use so many threads."""
+    """Read a model file, and set its number of threads."""
     from hedgerow import load
     from hedgerow.threads import count_threads
 
@@ -30,7 +30,7 @@ def load_model(path: str, jobs: int | None = None) -> Estimator:
 
 
 def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
-    """How a model, which was read from `path`, reads a file."""
+    """How a model, which was read from `path`, reads files."""
     from hedgerow.files import Recipe, adapt_recipe
 
     if not hasattr(model, "recipe_"):
@@ -45,7 +45,7 @@ def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
 
 
 def describe_training(model: Any) -> str:
-    """How long a model was trained, to which loss, and how it decodes."""
+    """The number of steps, the loss and the decoder of a model."""
     from hedgerow.shown import best_step
 
     n_done = model.n_rounds_ if model.step_name == "round" else model.n_iter_
@@ -58,7 +58,7 @@ def describe_training(model: Any) -> str:
 
 
 def labels_by_text(model: Estimator) -> dict[str, Any]:
-    """The labels of a model by what is written for them; bools are written in two ways."""
+    """The labels of a model by their text; bools can be written in two ways."""
     labels = {str(label): label for label in model.classes_.tolist()}
     if model.classes_.dtype == bool:
         labels |= {text.lower(): label for text, label in labels.items()}
@@ -66,7 +66,7 @@ def labels_by_text(model: Estimator) -> dict[str, Any]:
 
 
 def find_label(model: Estimator, option: str, text: str | None) -> Any:
-    """A label of the model by what is written for it."""
+    """A label of the model by its text."""
     if text is None:
         return None
     labels = labels_by_text(model)

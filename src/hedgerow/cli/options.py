@@ -1,4 +1,4 @@
-"""Options that commands share, and how their values are read."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose error messages are one line."""
 
     def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
-        """Refuse what is not known here: a command knows its own options best."""
+        """Raise an error for unknown arguments here, where the options of the command are known."""
         options, unknown = super().parse_known_args(*arguments, **named)
         for argument in unknown:
             if argument.startswith("-"):
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is not among the choices, a command for example."""
+        """Raise an error for a value that is not among the choices, such as a command."""
         if action.choices is None or value in action.choices:
             return
         known = list(map(str, action.choices))
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{'/'.join(action.option_strings)} is {value}; expected {' or '.join(known)}")
 
     def error(self, message: str) -> NoReturn:
-        """Tell a mistake in the arguments."""
+        """Report an error in the arguments."""
         see = " See" if message.endswith("?") else "; see"
         raise CommandError(f"{message}{see} {self.prog} --help")
 
@@ -99,12 +99,12 @@ def add_decode(parser: Parser) -> None:
 
 
 def read_columns(text: str) -> list[str]:
-    """Names or numbers of columns, with commas between them."""
+    """Names or numbers of columns, separated by commas."""
     return [column.strip() for column in text.split(",")]
 
 
 def read_window(text: str) -> int | tuple[int, int]:
-    """How many positions to look at on each side: N, or BEFORE,AFTER."""
+    """Number of positions on each side: N, or BEFORE,AFTER."""
     sides = text.split(",")
     if not all(re.fullmatch(r"\d+", side) for side in sides) or len(sides) > 2:
         raise argparse.ArgumentTypeError(f"expected N or BEFORE,AFTER, not {text!r}")
@@ -120,7 +120,7 @@ def read_assignment(text: str) -> tuple[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """The value of a parameter: JSON, a Python literal, or just text."""
+    """The value of a parameter: JSON, a Python literal, or plain text."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text)

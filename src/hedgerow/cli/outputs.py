@@ -1,4 +1,4 @@
-"""Outputs: whether a file can be written, and whether its name says what goes into it."""
+"""Outputs: whether a file can be written, and whether its name matches its contents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def check_output(path: str, what: str, sources: list[str | None]) -> None:
-    """See that a file can be written here before hours are spent on what goes into it."""
+    """Check that a file can be written before hours are spent on its contents."""
     place = Path(path)
     if path == "-":
         raise CommandError(f"the {what} cannot go to standard output; name a file for it")
     is_device = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
-    if not is_device:  # or a pipe: these are written to as they are
+    if not is_device:  # or a pipe: these are written to directly
         check_place(place)
         if not os.access(place.parent, os.W_OK):
             raise CommandError(f"the folder {str(place.parent)!r} for the {what} is not writable")
@@ -29,7 +29,7 @@ def check_output(path: str, what: str, sources: list[str | None]) -> None:
 
 
 def check_model_name(path: str, what: str) -> None:
-    """Refuse a name that says that a model file holds something else."""
+    """Raise an error for a name that does not suit a model file."""
     from hedgerow.files.endings import FOREIGN_ENDINGS, FORMAT_OF_ENDING, ending_of
 
     own = (".hedgerow", ".safetensors")
@@ -39,7 +39,7 @@ def check_model_name(path: str, what: str) -> None:
 
 
 def check_page_name(path: str) -> None:
-    """Refuse a name that does not say that a page is HTML, unless it says nothing."""
+    """Raise an error for a name that does not suit an HTML page."""
     from hedgerow.files.endings import ending_of
 
     endings = (".html", ".htm")
@@ -48,7 +48,7 @@ def check_page_name(path: str) -> None:
 
 
 def check_rows_name(path: str, file: str, format: Format) -> None:
-    """Refuse a name that says another format than that of the rows, which came from `file`."""
+    """Raise an error for a name that does not suit the format of the rows from `file`."""
     from hedgerow.files.endings import endings_of, may_hold
 
     if not may_hold(path, format):

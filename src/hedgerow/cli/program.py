@@ -1,4 +1,4 @@
-"""The program: from arguments to a command, and from its end to an exit code."""
+"""The program: parses arguments, runs a command, and returns an exit code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ examples:
 
 
 def build_parser() -> Parser:
-    """All commands and their options; imports nothing that takes time."""
+    """All commands and their options; imports nothing that is slow."""
     parser = Parser(
         prog="hedgerow",
         description=DESCRIPTION,
@@ -56,14 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv
-        Arguments without the name of the program; None: those it was started with.
+        Arguments without the name of the program; None: those of the process.
 
     Returns
     -------
     int
-        0, or 2 for a mistake of the user, with a message of one line; 130 after Ctrl-C.
+        0, or 2 for a user error, with a message of one line; 130 after Ctrl-C.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # labels may have letters that it has not
+    if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may lack letters
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         parser = build_parser()
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _forget_stdout() -> None:
-    """Let what is left in the buffer go nowhere: nobody reads it any more."""
+    """Discard what is left in the buffer: nobody reads it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

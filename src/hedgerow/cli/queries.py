@@ -1,4 +1,4 @@
-"""hedgerow queries: tables of facts become a file of attributes."""
+"""hedgerow queries: convert tables of facts to a file of attributes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def format_sequences(names: Any, y: Any) -> Iterator[str]:
-    """Sequences as text, in the format of CRFsuite."""
+    """Sequences as text, in CRFsuite format."""
     from hedgerow.files.crfsuite import format_position
 
     for sequence, labels in zip(names, y, strict=True):

@@ -1,4 +1,4 @@
-"""hedgerow report: a page about a model."""
+"""hedgerow report: write a page about a model."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read_data(options: argparse.Namespace, model: Estimator) -> dict[str, Any]:
-    """What the files hold, as arguments of `write_report`."""
+    """The contents of the files, as arguments of `write_report`."""
     from hedgerow.files import display_name, read_file
 
     if not options.files:

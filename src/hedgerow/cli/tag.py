@@ -45,7 +45,7 @@ EXAMPLES = """\
   hedgerow tag days.hedgerow new.parquet -o labelled.parquet --marginals
   hedgerow tag chunks.hedgerow half.txt --known 2 -o whole.txt
 """
-# Of a sequence; each makes two columns.
+# Per sequence; each takes two columns.
 MOST_LABELLINGS = 1000
 
 
@@ -109,12 +109,12 @@ def run(options: argparse.Namespace) -> None:
                 columns = label_batch(model, batch, options, named=named)
             writer.write(batch, columns)
             is_empty = False
-        if is_empty and named:  # what came out would be no table
+        if is_empty and named:  # the output would not be a table
             raise CommandError(f"{file}: the table has no rows to label")
 
 
 def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
-    """Whether rows of a table with types go out as CSV; raises CommandError for what cannot be."""
+    """Whether rows of a typed table are written as CSV; raises CommandError if not possible."""
     from hedgerow.files.endings import format_of_name
 
     has_types = recipe.format in ("parquet", "arrow")
@@ -135,7 +135,7 @@ def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
 def label_batch(
     model: Estimator, batch: Batch, options: argparse.Namespace, *, named: bool
 ) -> dict[str, list[Any]]:
-    """The further columns of some sequences; as text, unless they are `named` and so have types."""
+    """The additional columns of some sequences, as text unless they are `named` and typed."""
     known = None if options.known is None else read_known(model, batch)
     if options.k_best is not None:
         found = model.predict_k_best(batch.X, options.k_best, known=known, **batch.graph)
@@ -156,7 +156,7 @@ def label_batch(
 
 
 def read_known(model: Estimator, batch: Batch) -> list[list[Any]]:
-    """Labels that are known already, None where they are not."""
+    """Labels that are already known, None where they are not."""
     assert batch.known is not None
     labels: dict[Any, Any] = {None: None, "?": None, "_": None, **labels_by_text(model)}
     for cell in chain.from_iterable(batch.known):
@@ -168,7 +168,7 @@ def read_known(model: Estimator, batch: Batch) -> list[list[Any]]:
 def pick(
     model: Estimator, marginals: NDArray[np.float64], labels: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """The marginals of the labels that were chosen, (T,)."""
+    """The marginals of the chosen labels, (T,)."""
     codes = model.classes_.searchsorted(labels)
     chosen: NDArray[np.float64] = marginals[range(len(labels)), codes]
     return chosen
@@ -177,7 +177,7 @@ def pick(
 def best_columns(
     found: list[list[tuple[NDArray[Any], float]]], batch: Batch, k: int, named: bool
 ) -> dict[str, list[Any]]:
-    """A column of labels and one of its probability for each of the k labellings."""
+    """One column of labels and one of probabilities for each of the k labellings."""
     columns: dict[str, list[Any]] = {}
     nothing = None if named else "_"
     for rank in range(k):
@@ -198,5 +198,5 @@ def best_columns(
 
 
 def as_written(shares: Iterable[float], named: bool, prefix: str = "") -> Any:
-    """Numbers for a table, which has types; else text."""
+    """Numbers for a typed table, otherwise text."""
     return shares if named else [f"{prefix}{share:.6f}" for share in shares]

@@ -1,15 +1,15 @@
-"""Text for people to read: tables, sizes, shares."""
+"""Formatting for the terminal: tables, sizes, percentages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# A matrix of so many labels fits a page; of larger ones the largest entries are listed.
+# A matrix of this many labels fits on a page; of larger ones the largest entries are listed.
 FEW_LABELS = 8
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column stands left and whose others stand right."""
+    """A table whose first column is left-aligned and whose others are right-aligned."""
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

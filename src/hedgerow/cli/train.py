@@ -1,4 +1,4 @@
-"""hedgerow train: from a file to a model."""
+"""hedgerow train: train a model on a file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EXAMPLES = """\
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
   hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
 """
-# Parameters that --set cannot give.
+# Parameters that --set does not accept.
 ONLY_PYTHON = {
     "base": "use --base for a base model",
     "queries": "the schema of the tables defines the queries about facts",
@@ -98,12 +98,12 @@ def add_command(commands: Commands) -> None:
 
     add_model_options(parser.add_argument_group("the model"))
     add_file_options(parser.add_argument_group("the file"))
-    long = parser.add_argument_group("long trainings")
+    long = parser.add_argument_group("long training runs")
     add = long.add_argument
     add(
         "--checkpoint",
         metavar="FILE",
-        help="save the state of the training to this file, and resume from it if it exists",
+        help="save the training state to this file, and resume from it if it exists",
     )
     add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
     add(
@@ -123,18 +123,19 @@ def add_command(commands: Commands) -> None:
 
 
 def add_model_options(group: argparse._ArgumentGroup) -> None:
-    """What is trained."""
+    """Options of the model."""
     add = group.add_argument
     add(
         "--model",
         choices=("linear", "trees"),
-        help="weights of attributes, or boosted trees; trees for tables, else linear",
+        help="weights of attributes, or boosted trees; by default trees for tables, otherwise "
+        "linear",
     )
     add(
         "--base",
         choices=("linear",),
         help="trees: train them on top of a linear model of the same features; --set "
-        "base__reg_lambda=0.5 sets a parameter of it",
+        "base__reg_lambda=0.5 sets one of its parameters",
     )
     add(
         "--objective",
@@ -185,7 +186,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--transitions",
         choices=("weights", "trees"),
         help="trees: score transitions with a weight for each label pattern, or also with trees "
-        "that ask about the previous labels; weights",
+        "that split on the previous labels; weights",
     )
     add(
         "--constraints",
@@ -211,7 +212,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
 
 
 def add_file_options(group: argparse._ArgumentGroup) -> None:
-    """How the file is read."""
+    """Options for reading the file."""
     add = group.add_argument
     add(
         "--format",
@@ -247,7 +248,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train, save, tell."""
+    """Train, save, and print a summary."""
     from hedgerow.files import adapt_recipe, make_recipe, read_file
 
     begin = time.monotonic()
@@ -271,7 +272,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
-        model.set_params(verbose=0, n_jobs=None)  # of this run, not of the model
+        model.set_params(verbose=0, n_jobs=None)  # of this process, not of the model
         model.save(options.model_file)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(*tell_of_checkpoint(options.checkpoint)) from None
@@ -282,7 +283,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """See that options go together, before anything takes time."""
+    """Check that options can be combined, before anything that takes time."""
     check_output(options.model_file, "model", [*options.train, *options.dev, options.checkpoint])
     check_model_name(options.model_file, "a model")
     if options.checkpoint is not None:
@@ -303,7 +304,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
-    """An estimator with the parameters that were asked for, not yet trained."""
+    """An unfitted estimator with the requested parameters."""
     from hedgerow import LinearCRF
 
     is_facts = recipe.format == "facts"
@@ -386,7 +387,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
 
 
 def read_queries(path: str) -> RelationalFeatures:
-    """How queries are made, as a schema says it."""
+    """How queries are made, according to a schema."""
     from hedgerow.files.facts import query_parameters, read_schema
     from hedgerow.relational import RelationalFeatures
 
@@ -395,7 +396,7 @@ def read_queries(path: str) -> RelationalFeatures:
 
 
 def check_gpu() -> None:
-    """Say what is missing, before any file is read."""
+    """Raise an error if something is missing, before any file is read."""
     from hedgerow.cuda import cupy_device
 
     try:
@@ -407,7 +408,7 @@ def check_gpu() -> None:
 def fit(
     model: Estimator, data: TrainingFiles, dev: Mapping[str, Batch], options: argparse.Namespace
 ) -> None:
-    """Train the model, watching its score on the files `dev`, given by name."""
+    """Train the model, with metrics on the files `dev`, given by name."""
     from hedgerow.files import display_name
 
     extras: dict[str, Any] = {}
@@ -422,7 +423,7 @@ def fit(
             extras["checkpoint"] = Checkpoint(
                 options.checkpoint, every=10 if options.every is None else options.every
             )
-    # What the library calls the files.
+    # The names of the eval sets in the library.
     places = {
         f"eval_set ({name})" if len(sets) > 1 else "eval_set": display_name(file)
         for file, name in names.items()
@@ -438,14 +439,14 @@ def fit(
 
 
 def name_files(files: list[str]) -> dict[str, str]:
-    """Short names of files for figures, if no two are the same; else the files as they are."""
+    """Short names of files for metrics, if they are unique; otherwise the paths."""
     short = {file: Path(file).stem for file in files}
     return short if len(set(short.values())) == len(files) else {file: file for file in files}
 
 
 @contextmanager
 def naming(places: Mapping[str, str]) -> Iterator[None]:
-    """Name the dev files in warnings, which know them as an eval_set."""
+    """Replace the names of eval sets in warnings by the names of the dev files."""
     show = warnings.showwarning
 
     def show_named(message: Warning | str, *rest: Any, **more: Any) -> None:
@@ -462,7 +463,7 @@ def naming(places: Mapping[str, str]) -> Iterator[None]:
 
 
 def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
-    """What is left after an interrupt."""
+    """Say what is left after an interrupt."""
     if checkpoint is None:
         return ["no model was written"]
     return [f"no model was written; the same command resumes from {checkpoint}"]
@@ -476,7 +477,7 @@ def summarise(
     options: argparse.Namespace,
     seconds: float,
 ) -> None:
-    """Say in a few lines what was trained, and how good it is."""
+    """Print what was trained, and its scores."""
     from hedgerow.files import display_name
     from hedgerow.shown import best_step
 

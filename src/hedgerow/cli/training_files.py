@@ -1,4 +1,4 @@
-"""Training files: what a model is trained on, read by this process or by workers of a cluster."""
+"""Training files, which are read by this process or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
 
-# To read fewer rows takes too little time for a progress bar.
+# Reading fewer rows is too fast for a progress bar.
 MANY_ROWS = 1 << 20
 
 
 class TrainingFiles(Protocol):
-    """What a model is trained on."""
+    """Training data."""
 
     def features(self) -> Any:
-        """Features to look at: all of them, of Parquet files those of the first rows."""
+        """The features: all rows, or the first rows of Parquet files."""
 
     def fit(self, model: Any, **arguments: Any) -> None:
-        """Train a model on them."""
+        """Train a model on the data."""
 
     def describe(self) -> str:
-        """How much there is."""
+        """The size of the data, as text."""
 
 
 def find_estimator(name: str, options: argparse.Namespace) -> Any:
-    """The estimator of that name, for one machine or for a cluster."""
+    """The estimator of this name, for one machine or for a cluster."""
     if options.workers is None and options.cluster is None:
         return getattr(import_module("hedgerow"), name)
     try:
@@ -46,7 +46,7 @@ def find_estimator(name: str, options: argparse.Namespace) -> Any:
 
 
 def open_training_files(options: argparse.Namespace, recipe: Recipe) -> TrainingFiles:
-    """What TRAIN names, which has been read already unless a cluster does it."""
+    """Open the TRAIN files; unless a cluster reads them, they are read here."""
     from hedgerow.files import read_file
 
     files = options.train
@@ -85,7 +85,7 @@ def read_with_bar(files: list[str], recipe: Recipe, quiet: bool) -> Batch:
 
 
 def name_training_files(files: list[str]) -> str:
-    """What they are called together."""
+    """A name for all files together."""
     from hedgerow.files import display_name
 
     return display_name(files[0]) if len(files) == 1 else count_of(len(files), "file")
@@ -100,19 +100,19 @@ class ReadFiles:
         self._files = files
 
     def features(self) -> Any:
-        """All of them, of Parquet files those of the first rows."""
+        """All features, or those of the first rows of Parquet files."""
         from hedgerow.encode.table_store import StoredTable
 
         stored = isinstance(self._batch.X, StoredTable)
         return first_features(self._files[0], self._recipe) if stored else self._batch.X
 
     def fit(self, model: Estimator, **arguments: Any) -> None:
-        """Train a model on them."""
+        """Train a model on the data."""
         batch = self._batch
         model.fit(batch.X, batch.y, sample_weight=batch.weights, **batch.graph, **arguments)
 
     def describe(self) -> str:
-        """How much there is."""
+        """The size of the data, as text."""
         sequences = count_of(self._batch.n_sequences, "sequence")
         return f"{sequences}, {count_of(self._batch.n_positions, 'position')}"
 
@@ -125,11 +125,11 @@ class ClusterFiles:
         self._recipe = recipe
 
     def features(self) -> Any:
-        """Those of the first rows."""
+        """The features of the first rows."""
         return first_features(self._options.train[0], self._recipe)
 
     def fit(self, model: Any, **arguments: Any) -> None:
-        """Train a model on them."""
+        """Train a model on the data."""
         from hedgerow.dask import WorkerError
 
         files = [os.path.abspath(file) for file in self._options.train]
@@ -140,7 +140,7 @@ class ClusterFiles:
                 raise CommandError(str(error)) from error
 
     def describe(self) -> str:
-        """How much there is."""
+        """The size of the data, as text."""
         from hedgerow.files import count_rows
 
         return count_of(sum(map(count_rows, self._options.train)), "position")
@@ -148,7 +148,7 @@ class ClusterFiles:
 
 @contextmanager
 def connect(options: argparse.Namespace) -> Iterator[Any]:
-    """A client of the cluster that was asked for."""
+    """A client of the requested cluster."""
     from distributed import Client, LocalCluster
 
     if options.cluster is not None:

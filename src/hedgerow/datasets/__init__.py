@@ -1,4 +1,4 @@
-"""Data that come with the package."""
+"""Datasets that are included in the package."""
 
 from hedgerow.datasets.ocr import OCR, load_ocr
 

@@ -21,11 +21,11 @@ class OCR(NamedTuple):
 
 
 def load_ocr() -> OCR:
-    """Load 6,877 handwritten words, 52,152 letters as images of 16 by 8 pixels.
+    """Load 6,877 handwritten words: 52,152 letters as images of 16 by 8 pixels.
 
     Collected by Rob Kassel at the MIT Spoken Language Systems Group; cleaned and split into ten
     folds by Ben Taskar, Carlos Guestrin and Daphne Koller for "Max-margin Markov networks" (2003).
-    The first letter of each word, often a capital, was left out by them.
+    They removed the first letter of each word, which is often a capital.
 
     Two protocols are in use: ten-fold cross-validation, and its reverse, training on one fold and
     testing on nine.

@@ -1,10 +1,10 @@
 """Bundle method: for losses that are convex but not smooth, such as a hinge.
 
-Value and slope at a point make a plane that lies below all of the risk. The highest of the planes
-seen so far is a model of the risk, and the minimum of model plus penalty a lower bound, which tells
-how far away the minimum can be (Teo et al. 2010, Bundle Methods for Regularized Risk Minimization).
-While the planes are few, that minimum of the model is far off the mark. So the next point is not
-there but near the best one so far: where the model promises to close about half of the gap between
+Value and slope at a point define a plane that is below the risk everywhere. The maximum of the
+planes so far is a model of the risk, and the minimum of model plus penalty is a lower bound, which
+shows how far away the minimum can be (Teo et al. 2010, Bundle Methods for Regularized Risk
+Minimization). With few planes, the minimum of the model is far from the true one. So the next point
+is chosen near the best one so far: where the model promises to close about half of the gap between
 the best loss and the bound (Lemaréchal et al. 1995, New Variants of Bundle Methods).
 
 With planes a_i w + b_i and a pull towards the best point c, the minimum of
@@ -18,8 +18,8 @@ sum to 1, minimise
 
 Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower bound.
 
-Weights may have penalties of their own: then products of vectors are kept by penalty, and the
-formulas hold for the sum over the penalties of each of their terms. The pull is the same for all.
+If weights have different penalties, products of vectors are stored by penalty, and the formulas
+hold for the sum over the penalties of each of their terms. The pull is the same for all.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ __all__ = ["Bundle", "minimize_bundle"]
 Vector = NDArray[np.float64]
 Risk = Callable[[Vector], tuple[float, Vector]]
 
-# Maximum number of planes that the model keeps. On the OCR letters more make hardly any difference.
+# Maximum number of planes. On the OCR letters, more make hardly any difference.
 MEMORY = 50
-# Share of the gap that the model has to promise to close, at least and at most; a pull that is
-# twice as strong about halves it.
+# Minimum and maximum share of the gap that the model must promise to close; doubling the pull about
+# halves it.
 PROMISE = (0.35, 0.75)
-# Numbers that each plane has.
+# Number of scalars per plane.
 BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares")
-# Numbers that each penalty has: one, one for each plane, one for each two planes.
+# Arrays per penalty: one number, one per plane, one per pair of planes.
 BY_GROUP = ("squares", "at_centre", "gram")
-# How exact shares are, in terms of the loss, as a share of the gap.
+# Accuracy of the shares, in terms of the loss, relative to the gap.
 PRECISION = 0.01
 
 
 def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Descent:
-    """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` gives value and subgradient.
+    """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` returns value and subgradient.
 
-    `bundle` is what is known so far. Stops after `max_iter` iterations, each of which evaluates the
-    risk once, or when the loss is known to be within `tol` times itself of the minimum. Each gives
-    the best weights so far.
+    `bundle` is the state so far. Stops after `max_iter` iterations, each of which evaluates the
+    risk once, or when the loss is known to be within `tol` times itself of the minimum. Yields the
+    best weights so far.
     """
     while len(iterations.losses) < iterations.max_iter and not bundle.is_within(iterations.tol):
         bundle.evaluate(risk, bundle.next_point())
@@ -67,7 +67,7 @@ def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Desce
 
 
 class Bundle:
-    """The best weights so far, their loss, and the bound that the planes give."""
+    """The best weights so far, their loss, and the lower bound from the planes."""
 
     def __init__(
         self, planes: _Planes, reg_lambda: float | Vector, pull: float, loss: float, bound: float
@@ -83,10 +83,10 @@ class Bundle:
     def begin(
         cls, risk: Risk, start: Vector, reg_lambda: float | Vector, floor: float = -np.inf
     ) -> Bundle:
-        """Knowing the risk at one point.
+        """Start with the risk at one point.
 
         `reg_lambda` is the strength of the penalty, of all weights or of each, (W,). `floor` is a
-        number that the risk is never less than, if there is one; to know it helps at first.
+        lower bound on the risk, if there is one; it helps in the first iterations.
         """
         if not np.min(reg_lambda) > 0:
             raise ValueError(
@@ -101,18 +101,18 @@ class Bundle:
         return bundle
 
     def pack(self) -> dict[str, Vector]:
-        """All of it as arrays."""
+        """The state as arrays."""
         figures = np.array([self._pull, self.loss, self.bound])
         return {"bundle.figures": figures, **self._planes.pack()}
 
     @staticmethod
     def is_in(state: State) -> bool:
-        """Whether `pack` wrote to a file."""
+        """Whether a file contains the output of `pack`."""
         return "bundle.figures" in state.tensors
 
     @classmethod
     def unpack(cls, state: State, n_weights: int, reg_lambda: float | Vector) -> Bundle:
-        """Read what `pack` wrote with this penalty; raises ModelFileError."""
+        """Read the output of `pack` with this penalty; raises ModelFileError."""
         pull, loss, bound = read_weights(state, "bundle.figures", (3,)).tolist()
         require(0 <= pull < 1e100, "its pull")
         largest = max(abs(loss), abs(bound))
@@ -126,11 +126,11 @@ class Bundle:
         return self._planes.centre
 
     def is_within(self, tol: float) -> bool:
-        """Whether no weights can have a loss that is less by more than `tol` times the best."""
+        """Whether no weights can have a loss that is lower by more than `tol` times the best."""
         return self.loss - self.bound <= tol * abs(self.loss)
 
     def evaluate(self, risk: Risk, point: Vector) -> None:
-        """Add the plane at a point, which may be the best one, and raise the bound."""
+        """Add the plane at a point, which may be the best one, and increase the bound."""
         value, slope = risk(point)
         planes = self._planes
         loss = value + 0.5 * _sum(self._lambdas * planes.groups.products(point[None], point)[:, 0])
@@ -144,7 +144,7 @@ class Bundle:
         self.bound = max(self.bound, dot(shares, planes.offsets) - penalty)
 
     def next_point(self) -> Vector:
-        """Where the model promises to close about half of the gap."""
+        """The point where the model promises to close about half of the gap."""
         planes, (least, most) = self._planes, PROMISE
         for _ in range(20):
             planes.step_shares = self._solve(self._pull, planes.step_shares)
@@ -158,7 +158,7 @@ class Bundle:
         return point
 
     def _solve(self, pull: float, shares: Vector) -> Vector:
-        """Shares of the planes in the minimum of model, penalty and pull, found from other ones."""
+        """Shares of the planes in the minimum of model, penalty and pull."""
         planes, totals = self._planes, self._lambdas + pull
         return _minimize_on_simplex(
             np.einsum("g,gij->ij", 1 / totals, planes.gram),
@@ -168,7 +168,7 @@ class Bundle:
         )
 
     def _model(self) -> float:
-        """The model plus penalty where the pull and the shares of the planes lead."""
+        """The model plus penalty at the point given by the pull and the shares of the planes."""
         planes, shares, pull = self._planes, self._planes.step_shares, self._pull
         totals = self._lambdas + pull
         sums = np.einsum("gij,j->gi", planes.gram, shares)
@@ -184,7 +184,7 @@ def _sum(numbers: Vector) -> float:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Weights by their penalty.
+    """Groups of weights with the same penalty.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class _Groups:
 
     @classmethod
     def of(cls, reg_lambda: float | Vector, n_weights: int) -> _Groups:
-        """Of a penalty for all weights, or of one for each."""
+        """From one penalty for all weights, or one for each."""
         if np.ndim(reg_lambda) == 0:
             return cls(np.array([reg_lambda], np.float64), [slice(0, n_weights)], [1.0])
         groups = cls(np.unique(reg_lambda), [], [])
@@ -224,7 +224,7 @@ class _Groups:
 
 
 class _Planes:
-    """The m planes a_i w + b_i, at most `MEMORY`, and how they lie around a centre.
+    """The m planes a_i w + b_i, at most `MEMORY`, and their products with a centre.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class _Planes:
     gram : (G, m, m)
         Products of the slopes.
     ages : (m,)
-        How many planes were added after each.
+        Number of planes that were added after each.
     bound_shares, step_shares : (m,)
         Shares of the planes in the bound and in the last step.
     centre : (W,)
@@ -255,13 +255,13 @@ class _Planes:
         self.move_centre(centre)
 
     def pack(self) -> dict[str, Vector]:
-        """All of them as arrays."""
+        """All planes as arrays."""
         arrays = {name: getattr(self, name) for name in ("slopes", "centre", *BY_GROUP, *BY_PLANE)}
         return {f"bundle.{name}": array for name, array in arrays.items()}
 
     @classmethod
     def unpack(cls, state: State, n_weights: int, groups: _Groups) -> _Planes:
-        """Read what `pack` wrote; raises ModelFileError."""
+        """Read the output of `pack`; raises ModelFileError."""
         planes = cls(read_weights(state, "bundle.centre", (n_weights,)), groups)
         n_planes = len(read_array(state, "bundle.offsets", np.float64))
         require(0 < n_planes <= MEMORY, "its planes")
@@ -278,10 +278,10 @@ class _Planes:
         return planes
 
     def _fit_together(self) -> bool:
-        """Whether all products are those of the slopes and the centre, but for rounding."""
+        """Whether all products match the slopes and the centre, except for rounding."""
         products = self.groups.products
         with np.errstate(over="ignore", invalid="ignore"):
-            # Planes may be mixtures of others: what counts is the length of the longest.
+            # Planes may be mixtures of others: the length of the longest is the scale.
             longest = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max())
             far = np.sqrt(dot(self.centre, self.centre))
             gram = np.stack([products(self.slopes, slope) for slope in self.slopes], axis=1)
@@ -298,13 +298,13 @@ class _Planes:
         return self._slopes[: len(self.offsets)]
 
     def move_centre(self, point: Vector) -> None:
-        """Look from another point."""
+        """Use another centre."""
         self.centre = point
         self.squares = self.groups.products(point[None], point)[:, 0]
         self.at_centre = self.groups.products(self.slopes, point)
 
     def add(self, slope: Vector, offset: float) -> None:
-        """Add a plane, in the place of another if there are too many."""
+        """Add a plane, replacing another one if there are too many."""
         slot = len(self.offsets)
         if slot < MEMORY:
             self._grow()
@@ -319,7 +319,7 @@ class _Planes:
         self.at_centre[:, slot] = self.groups.products(slope[None], self.centre)[:, 0]
 
     def _grow(self) -> None:
-        """One more plane, of which nothing is known yet; the first gets all shares."""
+        """Make space for one more plane; the first gets all shares."""
         share = 1.0 if not len(self.offsets) else 0.0
         self.bound_shares = np.append(self.bound_shares, share)
         self.step_shares = np.append(self.step_shares, share)
@@ -329,10 +329,10 @@ class _Planes:
         self.gram = np.pad(self.gram, ((0, 0), (0, 1), (0, 1)))
 
     def _make_room(self) -> int:
-        """Give up the plane that counts least; the next takes its shares. Returns its slot.
+        """Drop the least important plane and return its slot; the next plane takes its shares.
 
         If it had a share in the last step, both are mixed in the ratio of their shares, so that the
-        model is as high as it was where the step led, and goes on rising.
+        model does not become lower at the point that the step led to.
         """
         slot, heir = np.lexsort((-self.ages, self.bound_shares, self.step_shares))[:2]
         if self.step_shares[slot] > 0:
@@ -351,9 +351,9 @@ class _Planes:
 def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: float) -> Vector:
     """Minimise ``s H s / 2 - linear s`` over shares s that are not negative and sum to 1.
 
-    An active-set method: the shares that are not zero go to their minimum, or as far towards it as
-    all stay positive; then the share with the lowest slope joins them. Ends within `tol` of the
-    minimum, or where rounding allows no more. The value never rises.
+    An active-set method: the nonzero shares move to their minimum, or as far towards it as all stay
+    positive; then the share with the lowest slope is added. Ends within `tol` of the minimum, or at
+    the limit of rounding. The value never increases.
     """
     shares = start.copy()
     used = shares > 0
@@ -373,12 +373,12 @@ def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: fl
 
 
 def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np.bool_]) -> bool:
-    """Move the shares that are used to their minimum; True if one of them got to zero before."""
+    """Move the shares in use to their minimum; True if one of them reaches zero before."""
     places = np.flatnonzero(used)
     slopes = (np.einsum("ij,j->i", hessian, shares) - linear)[places]
     n_used = len(places)
-    # Newton's step under the condition that it sums to zero. Planes may be alike: a little damping
-    # makes the step unique, and does not change where the steps end.
+    # Newton's step subject to a zero sum. Planes may be identical: a little damping makes the step
+    # unique, and does not change the limit.
     system = np.ones((n_used + 1, n_used + 1))
     system[:-1, :-1] = hessian[np.ix_(places, places)]
     damping = 1e-12 * (np.trace(hessian) / len(shares) + np.ptp(slopes))

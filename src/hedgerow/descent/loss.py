@@ -1,7 +1,7 @@
-"""The loss of a linear CRF and its gradient: once around the ring.
+"""The loss of a linear CRF and its gradient.
 
-Weights and attributes give the scores, the objective their slopes, and the slopes, summed over
-the positions of each attribute, the gradient with respect to the weights.
+Scores are computed from weights and attributes, their slopes from the objective, and the gradient
+with respect to the weights by summing the slopes over the positions of each attribute.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hedgerow.trellis import OutputEdges, PairEdges, PatternEdges, Scores, Trell
 
 Vector = NDArray[np.float64]
 
-# Bytes that rows of all outputs may take, which the first attributes have in training: little
-# enough to stay in the cache. Two bytes number these attributes.
+# Maximum number of bytes for the dense rows of the first attributes in training: small enough for
+# the cache. Two bytes are enough to number these attributes.
 LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
 # Exponent of the largest power of two by which bounds are multiplied.
@@ -61,10 +61,10 @@ class LinearLoss:
     reg_lambda
         Strength of the L2 penalty, of all weights or of each, (W,).
     scaling
-        Units of the weights that it is a function of.
+        Units of the weights in training.
     given
-        Scores that are there without the weights, if there are any; their edges, if they have any,
-        in the shape of those that the weights give.
+        Scores that do not depend on the weights, if any; their edges, if any, have the same shape
+        as those of the weights.
     n_threads
         Number of threads; the result does not depend on it.
     """
@@ -81,7 +81,7 @@ class LinearLoss:
         n_threads: int,
     ) -> None:
         if not all(targets.comm.gather(rows.values is None)) and rows.values is None:
-            rows = replace(rows, values=np.ones(len(rows.indices)))  # as other workers have them
+            rows = replace(rows, values=np.ones(len(rows.indices)))  # in the order of other workers
         self.targets = targets
         self.layout = layout
         self.n_weights = layout.n_weights + targets.trellis.n_patterns
@@ -111,7 +111,7 @@ class LinearLoss:
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
     def split(self, vector: Vector) -> tuple[LinearWeights, Vector]:
-        """Cut a vector into views: weights of attributes and labels, and of label patterns."""
+        """Split a vector into views: weights of attributes and labels, and of label patterns."""
         n_own = self.layout.n_weights
         return LinearWeights.from_vector(vector[:n_own], self.layout), vector[n_own:]
 
@@ -157,7 +157,7 @@ class LinearLoss:
     def leading(
         self, kind: Callable[..., Leading], layout: WeightLayout, vector: Vector
     ) -> Leading:
-        """Weights or sums, with rows of all outputs for the attributes that lead."""
+        """Weights or sums, with dense rows for the first attributes."""
         return kind(
             layout.offsets,
             layout.listed_outputs,
@@ -168,7 +168,7 @@ class LinearLoss:
         )
 
     def score(self, part: Part, weights: _WeightRows, arcs: Vector) -> Scores:
-        """Scores of a part; those of the nodes lie where those of the last part lay."""
+        """Scores of a part; those of the nodes overwrite those of the last part."""
         nodes = self.nodes[: part.n_positions]
         part.blocks.fill_scores(weights.labels, weights.biases, nodes, self.n_threads)
         trellis, targets = self.targets.trellis, part.targets
@@ -195,7 +195,7 @@ class LinearLoss:
 
 
 def output_edges(layout: LinearLayout, trellis: Trellis) -> OutputEdges:
-    """How what a layout scores becomes edges."""
+    """How the outputs of a layout become edges."""
     if layout.patterns is None:
         return PairEdges(layout.n_labels)
     return PatternEdges(trellis)
@@ -210,23 +210,24 @@ def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vect
 
 
 def _find_powers(rows: SparseRows, comm: Comm) -> Vector | None:
-    """For each attribute a power of two that no value of any worker exceeds, (A,); None: 1.
+    """For each attribute, a power of two that bounds the values of all workers, (A,); None: 1.
 
-    Values beyond `LARGEST_POWER`, whose multiples might overflow, are rounded as they come.
+    Sums of values beyond `LARGEST_POWER`, whose multiples might overflow, are ordinary
+    floating-point sums.
     """
     if rows.values is None:
         return None
     largest = np.zeros(rows.n_columns)
     np.maximum.at(largest, rows.indices, np.abs(rows.values))
     shares, exponents = np.frexp(comm.max(largest))
-    exponents -= shares == 0.5  # a power of two itself
+    exponents -= shares == 0.5  # already a power of two
     powers: Vector = np.exp2(exponents.clip(max=LARGEST_POWER))
     return powers
 
 
 @dataclass(frozen=True, eq=False)
 class _WeightRows:
-    """Weights, laid out to score many positions."""
+    """Weights, laid out for scoring many positions."""
 
     labels: _core.LeadingWeights
     edges: _core.LeadingWeights | None
@@ -299,7 +300,7 @@ class _Sums:
             sums.biases[...] = grid.share(sums.biases, self._comm)
 
     def _share(self, sums: Vector, layout: WeightLayout) -> None:
-        """Add up what the workers have, each attribute on the grid of its values."""
+        """Add up the sums of the workers, each attribute on the grid of its values."""
         of_weights = layout.attribute_of_weight()
         powers = 1.0 if self._powers is None else self._powers[of_weights]
         sums[...] = SumGrid(self._bound).share(sums / powers, self._comm) * powers

@@ -1,11 +1,12 @@
 """OWL-QN: L-BFGS with an L1 penalty.
 
-Within an orthant, where no weight changes its sign, the penalty is linear and all is smooth. So
-each iteration chooses the orthant that the steepest descent leads into, goes along the quasi-Newton
-direction of the loss without the penalty, and sets weights that would leave the orthant to zero
-(Andrew & Gao 2007, Scalable Training of L1-Regularized Log-Linear Models). Unlike there, a weight
-that is not zero may go uphill if the quasi-Newton direction does: a step that is short enough still
-lowers the loss, and where attributes are correlated far fewer iterations are needed.
+Within an orthant, where no weight changes its sign, the penalty is linear and the loss smooth. So
+each iteration chooses the orthant that the steepest descent direction points into, follows the
+quasi-Newton direction of the loss without the penalty, and sets weights that would leave the
+orthant to zero (Andrew & Gao 2007, Scalable Training of L1-Regularized Log-Linear Models). Unlike
+in the paper, a nonzero weight may move uphill if the quasi-Newton direction does: a step that is
+short enough still decreases the loss, and if attributes are correlated, far fewer iterations are
+needed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["minimize_l1"]
 
 Vector = NDArray[np.float64]
 
-# A gradient that exceeds the penalty by no more than this share of it does so by rounding.
+# A gradient that exceeds the penalty by no more than this share of it does so because of rounding.
 NEGLIGIBLE = 1e-12
 
 
@@ -36,7 +37,8 @@ def minimize_l1(
 ) -> Descent:
     """Minimise ``loss(w) + sum(reg_alpha * |w|)``; weights may have penalties of their own, (W,).
 
-    All else is as for `hedgerow.lbfgs.minimize`. The metric is that of the loss alone.
+    Everything else is as for `hedgerow.lbfgs.minimize`. The metric is that of the loss without the
+    penalty.
     """
 
     def penalised(point: Vector) -> tuple[float, Vector]:
@@ -51,14 +53,14 @@ def minimize_l1(
             break
         fresh = metric.is_empty
         metric.fill_direction(slopes, direction, n_threads)
-        # Not out of the orthant; the product of tiny numbers would be zero.
+        # Not out of the orthant; the product of tiny numbers would underflow to zero.
         uphill = np.sign(direction) * np.sign(slopes) >= 0
         direction[(weights == 0) & uphill] = 0.0
         orthant = np.where(weights == 0, -np.sign(slopes), np.sign(weights))
         at = _ray(penalised, weights, direction, orthant)
         found = backtrack(at, weights, value, slopes, direction, iterations, fresh)
         if found.point is None:
-            if fresh:  # no step lowers the loss any further
+            if fresh:  # no step decreases the loss any further
                 return iterations.end(weights, value, found.steepest)
             metric.clear()
             continue
@@ -74,7 +76,7 @@ def minimize_l1(
 def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vector) -> Vector:
     """Slopes of loss and penalty; at zero, where there are two, those towards the steeper descent.
 
-    Zero where both sides lead uphill.
+    Zero if both sides are uphill.
     """
     excess = np.abs(gradient) - reg_alpha
     at_zero = np.where(excess > NEGLIGIBLE * reg_alpha, np.sign(gradient) * excess, 0.0)
@@ -84,7 +86,7 @@ def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vecto
 def _ray(
     penalised: Loss, weights: Vector, direction: Vector, orthant: Vector
 ) -> Callable[[float], Point]:
-    """Where a step of some size leads: weights that would leave the orthant become zero."""
+    """The point at this step size: weights that would leave the orthant become zero."""
 
     def at(size: float) -> Point:
         point = size * direction

@@ -21,7 +21,7 @@ __all__ = ["LinearParameters", "check_linear_parameters"]
 
 
 class LinearParameters(LabelParameters, Protocol):
-    """An estimator, as far as its parameters are about weights; `LinearCRF` explains them."""
+    """The parameters of an estimator that are about weights; documented in `LinearCRF`."""
 
     reg_lambda: float
     reg_alpha: float
@@ -39,7 +39,7 @@ class LinearParameters(LabelParameters, Protocol):
 
 
 def check_linear_parameters(crf: LinearParameters, objective: TrainingObjective) -> None:
-    """Raise ValueError or TypeError for a parameter of weights or iterations that is wrong."""
+    """Raise ValueError or TypeError for an invalid parameter of weights or iterations."""
     check_number("reg_lambda", crf.reg_lambda, minimum=0)
     check_number("reg_alpha", crf.reg_alpha, minimum=0)
     check_number("ancestors", crf.ancestors, minimum=0, maximum=MAX_ANCESTORS, integer=True)

@@ -1,11 +1,11 @@
 """Scaling: units of the weights that make training independent of the units of the attributes.
 
-A loss curves along the weights of an attribute as the sum of its squared values does, and the
-penalty adds reg_lambda. With a year beside numbers around 1 the curvatures differ by millions, and
-no step is right for both weights. So training works with weights in other units, u = scale * w, and
-values / scale, which give the same scores. The scale is such that the attribute has the curvature
-of one that is 1 wherever it is not zero: with n values that are not zero, and log-likelihoods
-that curve by 1/4 at most,
+The curvature of the loss along the weights of an attribute grows with the sum of its squared
+values, and the penalty adds reg_lambda. With a year and numbers around 1, curvatures differ by a
+factor of millions, and no step size suits both weights. So training works with weights in other
+units, u = scale * w, and values / scale, which give the same scores. With the scale, the attribute
+has the same curvature as one that is 1 wherever it is not zero: with n nonzero values, and a
+curvature of the log-likelihood of at most 1/4,
 
     (sum of squares / 4 + reg_lambda) / scale^2 = n / 4 + reg_lambda.
 
@@ -28,14 +28,14 @@ __all__ = ["UNSCALED", "Scaling"]
 
 Vector = NDArray[np.float64]
 
-# Weights of attributes that are smaller than 2^SMALLEST would be too large for a number.
+# Below 2^SMALLEST, the weight of an attribute would overflow.
 SMALLEST = -500
-# Small whole numbers often make a scale of exactly 2^(n + 1/2): this much more, and rounding errors
-# do not decide between 2^n and 2^(n + 1).
+# Small integers often give a scale of exactly 2^(n + 1/2): with this factor, rounding errors do not
+# decide between 2^n and 2^(n + 1).
 NUDGE = 1e-6
-# A penalty of weights in training is at least this share of that of weights.
+# Minimum penalty of weights in training, relative to that of weights.
 LEAST_PENALTY = 2.0**-26
-# Entries that are looked at in one go.
+# Number of entries that are processed at a time.
 BLOCK = 1 << 20
 
 
@@ -64,7 +64,7 @@ class Scaling:
         reg_lambda: float,
         comm: Comm = ALONE,
     ) -> Scaling:
-        """That of a training set of all workers, whose positions count so much, (N,) or 1."""
+        """The scaling of a training set of all workers, with weights of positions (N,) or 1."""
         if all(comm.gather(rows.values is None)):
             return UNSCALED
         if rows.values is None:
@@ -78,25 +78,25 @@ class Scaling:
         return cls(scales, np.concatenate([of_labels, of_edges, others]))
 
     def scale_rows(self, rows: SparseRows) -> SparseRows:
-        """Attributes by their scale."""
+        """Attributes divided by their scale."""
         if self.attributes is None:
             return rows
         assert rows.values is not None
         return replace(rows, values=rows.values / self.attributes[rows.indices])
 
     def scale(self, weights: Vector) -> Vector:
-        """Weights, as training has them."""
+        """Weights in the units of training."""
         return weights if self.weights is None else weights * self.weights
 
     def unscale(self, weights: Vector) -> Vector:
-        """Weights in training, as scores of attributes have them; gradients the other way."""
+        """Weights in the units of the attributes; gradients the other way."""
         return weights if self.weights is None else weights / self.weights
 
     def divide_penalty(self, reg_lambda: float | Vector) -> float | Vector:
         """Strength of the L2 penalty for weights in training, of all or of each, (W,).
 
-        Not less than a share of `reg_lambda` that makes no difference to the loss, and that sums
-        with rounding errors can tell from none.
+        At least a share of `reg_lambda` that makes no difference to the loss, but is not lost in
+        rounding errors.
         """
         if self.weights is None:
             return reg_lambda
@@ -135,6 +135,6 @@ def _find_scales(
     counts[~occurs] = 1.0
     penalty = 2 * np.sqrt(reg_lambda)
     scales = np.hypot(largest * np.sqrt(squares), penalty) / np.hypot(np.sqrt(counts), penalty)
-    scales[~occurs] = 1.0  # attributes that never occur, or do not count
+    scales[~occurs] = 1.0  # attributes that never occur, or have no weight
     powers: Vector = np.exp2(np.round(np.log2(scales) + NUDGE).clip(SMALLEST, None))
     return powers

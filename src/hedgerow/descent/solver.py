@@ -1,4 +1,4 @@
-"""Solver: from a training loss to weights, for any objective, an iteration at a time."""
+"""Solver: optimises the weights for any objective, one iteration at a time."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to train for, stage by stage.
+    """The objectives of training, stage by stage.
 
     Attributes
     ----------
     stages : sequence of TrainingObjective
-        What each stage is for.
+        Objective of each stage.
     warm_iter, max_iter : int
-        Most iterations of the first stage, if it is only to warm up, else 0; and of all others.
+        Maximum number of iterations of the first stage if it is a warm-up, otherwise 0; and of all
+        others.
     tol : float
-        When fewer are enough, see `hedgerow.lbfgs.Iterations` and
+        Tolerance, see `hedgerow.lbfgs.Iterations` and
         `hedgerow.descent.bundle.minimize_bundle`.
     reg_alpha : float
         Strength of the L1 penalty.
@@ -62,19 +63,19 @@ class Plan:
     ) -> Plan:
         """Begin with up to `warm_iter` iterations for the likelihood.
 
-        Its curvature is where that of the objective is learnt from. Accuracy comes after stages
-        that are smoother.
+        Its curvature is the initial estimate for that of the objective. Accuracy comes after
+        smoother stages.
         """
         warm: list[TrainingObjective] = [Likelihood()] if warm_iter > 0 else []
         return cls(warm + objective.stages(), warm_iter, max_iter, tol, reg_alpha)
 
     @property
     def n_warm(self) -> int:
-        """How many stages are only to warm up: one or none."""
+        """Number of warm-up stages: one or none."""
         return int(self.warm_iter > 0)
 
     def most_iterations(self, done: Sequence[int]) -> int:
-        """How many the next stage may have after stages with so many."""
+        """Maximum number of iterations of the next stage, after stages with these numbers."""
         stage = len(done)
         if stage < self.n_warm:
             return self.warm_iter
@@ -83,7 +84,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Attributed:
-    """Sequences that weights in training score: rows of attributes, and what adds other scores."""
+    """Sequences for scoring in training: rows of attributes, and what adds other scores."""
 
     rows: SparseRows
     offsets: NDArray[np.int64]
@@ -92,7 +93,7 @@ class Attributed:
 
 
 class Solver(Update[Attributed]):
-    """Descent to the weights that are best for the last of the stages, going through all.
+    """Optimises the weights for the last of the stages, going through all of them.
 
     Parameters
     ----------
@@ -101,13 +102,13 @@ class Solver(Update[Attributed]):
     index
         Names of the attributes.
     state
-        Where to go on. Its weights have the units of the loss.
+        The state to start from. Its weights have the units of training.
     plan
         The stages.
     given
-        Potentials that are not learnt.
+        Potentials that are not learned.
     n_ancestors
-        From how many ancestors positions have attributes too.
+        Number of ancestors from which positions also get attributes.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Solver(Update[Attributed]):
         self.state = state
         self.plan = plan
         self.n_threads = loss.n_threads
-        self.minimum: Minimum | None = None  # where it stopped of its own accord
+        self.minimum: Minimum | None = None  # if it stopped by itself
         self._present_loss = state.losses[-1] if state.losses else np.nan
         self._steps = self._iterate()
 
@@ -137,7 +138,7 @@ class Solver(Update[Attributed]):
 
     @property
     def has_learnt(self) -> bool:
-        """Whether any weight is not zero, or there are scores without weights."""
+        """Whether any weight is not zero, or there are scores that do not depend on weights."""
         parts = self.loss_function.parts
         return bool(self.state.weights.any()) or any(
             part.given is not None and have_scores(part.given.nodes) for part in parts
@@ -145,13 +146,13 @@ class Solver(Update[Attributed]):
 
     @property
     def n_warm(self) -> int:
-        """Iterations of the stage that is only to warm up; so far, while it lasts."""
+        """Number of iterations of the warm-up stage; so far, while it lasts."""
         done = self.state.done[: self.plan.n_warm]
         return self.n_done if len(done) < self.plan.n_warm else sum(done)
 
     @property
     def loss(self) -> float:
-        """The loss of what is kept, penalties included, for what it was trained for."""
+        """The loss of the kept weights, penalties included, for the objective of their stage."""
         if not np.isnan(self.state.kept_loss):
             return self.state.kept_loss
         weights, loss = self.state.kept_weights, self.loss_function  # those of another model
@@ -159,7 +160,7 @@ class Solver(Update[Attributed]):
         return loss.of(self.plan.stages[-1])(weights)[0] + float(sizes.sum())
 
     def advance(self) -> bool:
-        """Do one iteration; False if the loss has settled, or there were enough."""
+        """Do one iteration; False if the loss has converged, or there were enough."""
         found = next(self._steps, None)
         if found is not None:
             self.state.weights, self._present_loss = found
@@ -170,7 +171,7 @@ class Solver(Update[Attributed]):
         return {"loss": self._present_loss}
 
     def score(self, sequences: Attributed) -> Iterator[Scores]:
-        """By the weights of the last iteration."""
+        """With the weights of the last iteration."""
         return self._score(sequences, self.state.weights)
 
     def _score(self, sequences: Attributed, weights: Vector) -> Iterator[Scores]:
@@ -189,7 +190,7 @@ class Solver(Update[Attributed]):
         )
 
     def score_kept(self, sequences: Attributed) -> Iterator[Scores]:
-        """By the weights that are kept."""
+        """With the kept weights."""
         return self._score(sequences, self.state.kept_weights)
 
     def keep(self) -> None:
@@ -201,7 +202,7 @@ class Solver(Update[Attributed]):
         return self._potentials(self.state.kept_weights)
 
     def pack(self) -> State:
-        """Its state."""
+        """The state."""
         return self.state.pack()
 
     def _potentials(self, weights: Vector) -> tuple[AttributeWeights, PatternWeights]:
@@ -210,7 +211,7 @@ class Solver(Update[Attributed]):
         return AttributeWeights(own, self.index, self.n_ancestors), PatternWeights(patterns)
 
     def _iterate(self) -> Iterator[tuple[Vector, float]]:
-        """Weights, in the units of the loss, and their loss after each iteration of all stages."""
+        """Weights, in the units of training, and their loss after each iteration of all stages."""
         state, stages = self.state, self.plan.stages
         while True:
             objective = stages[len(state.done)]
@@ -238,14 +239,14 @@ class Solver(Update[Attributed]):
                 smooth, state.weights, alpha, iterations, metric, n_threads
             )
         if objective.has_kinks and self.n_done > 0 and found.steepest is not None:
-            # It may be lowest at a kink; an earlier stage may have ended there.
+            # The minimum may be at a kink; an earlier stage may have ended there.
             return replace(found, converged=True, steepest=None)
         return found
 
     def _close_gap(self, objective: TrainingObjective, iterations: Iterations) -> Descent:
         state, loss = self.state, self.loss_function
         risk = loss.of(objective, penalised=False)
-        state.metric = None  # nothing is smooth here
+        state.metric = None  # the loss is not smooth
         if state.bundle is None:
             penalty = loss.scaling.divide_penalty(loss.reg_lambda)
             state.bundle = Bundle.begin(risk, state.weights, penalty, floor=0.0)

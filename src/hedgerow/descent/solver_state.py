@@ -1,4 +1,4 @@
-"""Solver state: all that a solver knows between two iterations, and its form in a checkpoint."""
+"""Solver state: the state of a solver between two iterations, as in a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Vector = NDArray[np.float64]
 
 @dataclass(eq=False)
 class SolverState:
-    """The weights so far, and what the iterations have learnt of the loss.
+    """The weights so far, and what the iterations have learned about the loss.
 
     Training goes through stages, see `hedgerow.descent.solver.Solver`.
 
     Attributes
     ----------
     weights, kept_weights : (W,)
-        Where the last iteration led, and what is kept.
+        The weights of the last iteration, and those that are kept.
     metric : InverseHessian or None
-        What L-BFGS knows of the curvature; None when it is not needed any more.
+        What L-BFGS knows about the curvature; None when it is no longer needed.
     bundle : Bundle or None
-        What the bundle method knows, once it has begun.
+        State of the bundle method, once it has begun.
     done : list of int
-        How many iterations each of the stages had that are over.
+        Number of iterations of each finished stage.
     losses : list of float
-        The loss after each iteration of the present stage.
+        The loss after each iteration of the current stage.
     kept_loss : float
-        The loss of what is kept; NaN if it is not known yet.
+        The loss of the kept weights; NaN if it is not known yet.
     """
 
     weights: Vector
@@ -60,13 +60,13 @@ class SolverState:
         return sum(self.done) + len(self.losses)
 
     def turn(self, found: Minimum) -> None:
-        """Go on to the next stage from where one ended."""
+        """Continue with the next stage from where one ended."""
         self.weights = found.weights
         self.done.append(found.n_iter)
         self.losses.clear()
 
     def pack(self) -> State:
-        """All of it, for a checkpoint."""
+        """The state, for a checkpoint."""
         tensors = {
             "losses": np.array(self.losses, np.float64),
             "kept_loss": np.array([self.kept_loss]),
@@ -90,7 +90,7 @@ class SolverState:
         plan: Sequence[TrainingObjective],
         penalty: float | Vector,
     ) -> SolverState:
-        """Read what `pack` wrote in a training of these stages; raises ModelFileError.
+        """Read the output of `pack` in a training run of these stages; raises ModelFileError.
 
         `penalty` is that of the bundle method, see `hedgerow.descent.bundle.Bundle`.
         """

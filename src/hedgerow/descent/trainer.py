@@ -37,7 +37,7 @@ from hedgerow.trellis import PatternEdges
 
 __all__ = ["DescentTrainer"]
 
-# The weight of a label pattern that never occurs would grow without end if nothing held it back.
+# Without a penalty, the weight of a label pattern that never occurs would grow without bound.
 LEAST_PENALTY = 0.01
 
 
@@ -57,7 +57,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         self.free = () if objective.needs_warm_start else ("max_iter",)
 
     def learn(self, labelled: Labelled) -> TrainingSet:
-        """Label patterns and attributes, and which weights they have."""
+        """Learn label patterns and attributes, and which weights they have."""
         crf, sequences = self.crf, labelled.sequences
         self.objective = self.objective.for_labels(labelled.labels)
         self.plan = self._plan()
@@ -74,7 +74,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
                 self.given, sequences, data.trellis, self.shape, self.n_threads
             )
         index, n_ancestors = labelled.index, int(crf.ancestors)
-        if n_ancestors:  # whose attributes get numbers in an index of their own
+        if n_ancestors:  # its attributes have an index of their own
             index = _core.StringIndex.from_arrays(*index.to_arrays())
         rows = learn_attributes(sequences, index, n_ancestors)
         self.rows, index = drop_rare(rows, index, crf.min_count, n_ancestors, labelled.comm)
@@ -104,35 +104,35 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         return fingerprint(self.data.schema, digest)
 
     def prepare(self, sequences: Sequences) -> Attributed:
-        """As rows of attributes."""
+        """Sequences as rows of attributes."""
         rows = attribute_rows(sequences, self.data.index, ancestors=self.ancestors)
         adders = prepare(self.given, sequences, self.data.trellis, self.shape, self.n_threads)
         return Attributed(rows, sequences.offsets, sequences.parents, adders)
 
     def begin(self) -> Solver:
-        """At zero, or at the weights of another model."""
+        """Start at zero, or at the weights of another model."""
         weights = np.zeros(self.n_weights)
         if self.init is not None:
             weights = start_from(self.init, self.data, self.layout)
         return self._solve(SolverState.begin(self.scaling.scale(weights)))
 
     def resume(self, state: State) -> Solver:
-        """After the iterations of a checkpoint."""
+        """Continue after the iterations of a checkpoint."""
         penalty = self.scaling.divide_penalty(self.penalties)
         return self._solve(SolverState.unpack(state, self.n_weights, self.plan.stages, penalty))
 
     def renew(self, seed: int, share: float) -> DescentTrainer:
-        """Nothing is random; all attributes stay, so that those that parameters name are there."""
+        """Nothing is random; all attributes are kept, so that those named by parameters exist."""
         crf = copy(self.crf)
         crf.min_count, crf.min_pattern_count = 0, round(share * crf.min_pattern_count)
         return DescentTrainer(crf, self.objective)
 
     def attributes(self, update: Solver, state: TrainingState) -> dict[str, Any]:
-        """How many iterations were done, and the best one."""
+        """Number of iterations, and the best one."""
         return {"n_iter_": update.n_done, "best_iter_": state.best_step}
 
     def explain_end(self, update: Solver) -> str | None:
-        """A message if the loss has not settled."""
+        """A message if the loss has not converged."""
         minimum, plan, data = update.minimum, self.plan, self.data
         if minimum is None:  # it was stopped from outside
             return None
@@ -146,21 +146,21 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             )
             if plan.stages[-1].has_kinks:
                 return (
-                    "no weight is learnt: training for the likelihood did not move them, and the "
-                    "objective has a kink where it began; check the penalties, reg_lambda and "
-                    f"reg_alpha, and {columns} for extreme values"
+                    "no weights were learned: training for the likelihood did not change them, and "
+                    "the objective has a kink at its starting point; check the penalties, "
+                    f"reg_lambda and reg_alpha, and {columns} for extreme values"
                 )
             gradient = ", and check the gradient of the objective"
             return (
-                f"training stopped after {update.n_done} iterations: no step lowers the loss, "
+                f"training stopped after {update.n_done} iterations: no step decreases the loss, "
                 f"although its gradient is not zero. It is largest for the weights of {owner}; "
                 f"check {columns} for extreme values"
                 f"{'' if isinstance(self.crf.objective, str) else gradient}"
             )
         if plan.tol > 0 and not minimum.converged:
             return (
-                f"training stopped after max_iter={self.crf.max_iter} iterations before the loss "
-                f"settled to tol={plan.tol}; raise max_iter, or set tol=0 if this is what you want"
+                f"training stopped after max_iter={self.crf.max_iter} iterations before it "
+                f"converged to tol={plan.tol}; increase max_iter, or set tol=0 if this is intended"
             )
         return None
 
@@ -174,7 +174,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             given=self.scores,
             n_threads=self.n_threads,
         )
-        del self.rows  # the loss has its own copy, made for its purpose
+        del self.rows  # the loss has its own copy, in a suitable layout
         _core.release_memory()
         return Solver(loss, self.data.index, state, self.plan, self.given, int(self.crf.ancestors))
 
@@ -219,9 +219,9 @@ class DescentTrainer(Trainer[Attributed, Solver]):
     def _share_out(
         self, parameter: str, labels: WeightLayout, edges: WeightLayout
     ) -> tuple[WeightLayout, WeightLayout]:
-        """Weights for labels and for edges: of each attribute those for one of them, by a prefix.
+        """Weights for labels or for edges, depending on the prefix of each attribute.
 
-        ``parameter`` is the name of what says which attributes are for edges.
+        ``parameter`` is the name of the parameter that selects attributes for edges.
         """
         prefix = getattr(self.crf, parameter)
         if not isinstance(prefix, str):

@@ -12,15 +12,15 @@ from hedgerow.training.training_set import TrainingSet
 
 
 def start_from(model: Model, data: TrainingSet, layout: LinearLayout) -> NDArray[np.float64]:
-    """The weights that two models share, by name of attribute and label; 0 for all others.
+    """The weights that two models share, by attribute and label; 0 for all others.
 
     Parameters
     ----------
     model
         The model to start from.
     data, layout
-        The training set of the new model, and which weights of attributes and labels it has; those
-        of label patterns come after them.
+        The training set of the new model, and its weights of attributes and labels; those of label
+        patterns follow.
     """
     patterns, weights = data.grammar.patterns, model.potential(AttributeWeights).weights
     vector = np.zeros(layout.n_weights + len(patterns))

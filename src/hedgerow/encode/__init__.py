@@ -1,4 +1,4 @@
-"""Encoding: what users have becomes `Sequences`."""
+"""Encoding: user input becomes `Sequences`."""
 
 from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories

@@ -1,4 +1,4 @@
-"""Encoding of an X that must be like the one that a model is or was fitted on."""
+"""Encoding of an X that must match the one that a model is or was fitted on."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def encode_alike(
 ) -> Sequences:
     """Turn X into `Sequences` of this schema, without attributes that are not in the index.
 
-    Columns that have names may stand in any order.
+    Named columns may be in any order.
 
     ``name`` is that of the model in messages. The other parameters are those of `encode`.
     """
     given = encode(X, groups, index, grow=False, group_column=group_column, parents=parents)
     sequences = _in_order(given, schema)
     check_schema(schema, sequences.schema, name)
-    # Attributes have the names of the columns used to fit, also if X has none or others.
+    # Attributes have the names of the columns used to fit, even if X has none or others.
     return replace(sequences, schema=schema)
 
 
 def _in_order(sequences: Sequences, fitted: Schema) -> Sequences:
-    """Columns in the order of training, if they have the same names."""
+    """Columns in the order used in training, if they have the same names."""
     given, names = sequences.schema, fitted.names
     if given.names is None or names is None or given.names == names:
         return sequences
     if sorted(given.names) != sorted(names):
-        return sequences  # which `check_schema` refuses
+        return sequences  # `check_schema` raises an error
     place_of = {name: place for place, name in enumerate(given.names)}
     places = [place_of[name] for name in names]
     kinds = np.array(given.numeric)

@@ -15,7 +15,7 @@ from hedgerow.sequences import Schema, Sequences
 
 ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
 
-# Objects that NumPy would turn into numbers, and that are none.
+# Objects that NumPy would convert to numbers, although they are not numbers.
 NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 
@@ -36,9 +36,9 @@ def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
 
 
 def read_plain_arrays(blocks: list[Any]) -> Sequences | None:
-    """Read arrays that are alike and C-contiguous at once, not one by one; None for others.
+    """Read similar C-contiguous arrays all at once, not one by one; None for others.
 
-    Pieces of one array that stand in a row in memory, as `numpy.split` gives them, are not copied.
+    Adjacent pieces of one array, as returned by `numpy.split`, are not copied.
     """
     first = blocks[0]
     if set(map(type, blocks)) != {np.ndarray} or first.dtype.kind not in NUMERIC_KINDS:
@@ -65,7 +65,7 @@ def to_offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
 
 
 def common_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Find the dtype that holds all columns; bools count as uint8."""
+    """Find a dtype that can represent all columns; bools become uint8."""
     numbers = {np.dtype(np.uint8) if dtype.kind == "b" else dtype for dtype in dtypes}
     common: np.dtype[Any] = np.result_type(*sorted(numbers, key=str)).newbyteorder("=")
     return common
@@ -103,7 +103,7 @@ def to_matrix(block: Any, where: str) -> NDArray[Any]:
 
 
 def _fill_masked(block: Any) -> Any:
-    """What is masked is missing: NaN, or None among objects."""
+    """Masked values are missing: NaN, or None among objects."""
     if isinstance(block, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in block):
         return [_fill_masked(row) for row in block]
     if not isinstance(block, np.ma.MaskedArray) or block.dtype.kind not in f"{NUMERIC_KINDS}O":

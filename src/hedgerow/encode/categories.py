@@ -1,7 +1,7 @@
-"""Categories: the values of text columns as strings, found again among those of training.
+"""Categories: the values of text columns as strings, and their numbers in a model.
 
 Numbers that are equal are the same category, whatever their type: a column of integers becomes one
-of floats as soon as a value is missing. Bools are no numbers here.
+of floats as soon as a value is missing. Bools are not numbers here.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from hedgerow.data_warning import warn_user
 from hedgerow.sequences import Categorical, CategoryKind
 
 BOOLS = {"True", "False"}
-# Known categories that a warning shows.
+# Number of known categories that a warning lists.
 MAX_SHOWN = 5
 
 
 def is_bool(value: Any) -> bool:
-    """Whether a value is True or False, of Python or of NumPy."""
+    """Whether a value is True or False, from Python or NumPy."""
     return isinstance(value, (bool, np.bool_))
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number that can stand on a line, Decimals included; bools are none."""
-    if isinstance(value, str):  # the most common by far
+    """Whether a value is a real number, including Decimals but not bools."""
+    if isinstance(value, str):  # by far the most common
         return False
     return isinstance(value, (Real, Decimal)) and not is_bool(value)
 
 
 def kind_of_values(values: Iterable[Any]) -> CategoryKind:
-    """What the values of a column are, by their types."""
+    """The kind of the values of a column, by their types."""
     values = list(values)
     if values and all(map(is_number, values)):
         return "numbers"
@@ -44,26 +44,26 @@ def kind_of_values(values: Iterable[Any]) -> CategoryKind:
 
 
 def category_of(value: Any) -> str:
-    """The text of a value; that of an equal int or float for ``Decimal("1.00")`` and ``-0.0``.
+    """The text of a value; for ``Decimal("1.00")`` and ``-0.0`` that of an equal int or float.
 
-    So it is one that is tried for every number that equals this one.
+    So the lookup of any equal number finds it.
     """
     text = str(value)
     if not is_number(value):
         return text
     spellings = _plain_spellings(value)
     is_float = isinstance(value, (float, np.floating))
-    # A float of NumPy has the text of its own precision.
+    # A NumPy float has the text of its own precision.
     if text in spellings or not spellings or (is_float and len(spellings) == 1):
         return text
     return spellings[-1 if is_float else 0]
 
 
 def other_spellings(value: Any) -> tuple[str, ...]:
-    """How the category of an equal number may be written: ``1.0`` for ``1``, ``1`` for ``1.0``.
+    """Other spellings of the category of an equal number: ``1.0`` for ``1``, ``1`` for ``1.0``.
 
-    Older model files have the text of each number, such as ``1.00``. Empty for all that is no
-    number.
+    Older model files contain the text of each number, such as ``1.00``. Empty for everything that
+    is not a number.
     """
     if not is_number(value):
         return ()
@@ -72,7 +72,7 @@ def other_spellings(value: Any) -> tuple[str, ...]:
 
 
 def _plain_spellings(number: Any) -> list[str]:
-    """Text of the int and of the float that equal a number, if there are any."""
+    """Text of the int and of the float that equal a number, if they exist."""
     spellings = []
     try:
         if int(number) == number:
@@ -87,24 +87,24 @@ def _plain_spellings(number: Any) -> list[str]:
 def number_categories(
     column: Categorical, find: Callable[[str], int], known: Callable[[], Iterable[str]]
 ) -> NDArray[np.int32]:
-    """Find the categories of a column among those that a model knows.
+    """Find the categories of a column among those of a model.
 
-    Warns if it knows none of them and they are of another kind than those it knows. New words are
-    nothing to warn of, but numbers for words are.
+    Warns if none of them is known and they are of a different kind. New words are normal, but
+    numbers instead of words are suspicious.
 
     Parameters
     ----------
     column : Categorical
         K categories.
     find
-        Gives the number of a category that the model knows, -1 for others.
+        Returns the number of a known category, -1 for others.
     known
-        Lists the categories that the model knows in this column; asked for only if it is needed.
+        Lists the known categories of this column; called only if needed.
 
     Returns
     -------
     (K + 1,) int32
-        Number of each category, -1 for unknown ones; at last -1, for the code of what is missing.
+        Number of each category, -1 for unknown ones; the last entry, -1, is for missing values.
     """
     numbers = np.fromiter(map(find, column.categories), np.int32, len(column.categories))
     for place in np.flatnonzero(numbers < 0) if column.spellings else ():
@@ -117,7 +117,7 @@ def number_categories(
 
 
 def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
-    """Warn if categories, none of which is known, are of another kind than the known ones."""
+    """Warn if none of the categories is known and they are of a different kind."""
     known = iter(known)
     shown = list(islice(known, MAX_SHOWN))
     if not shown:
@@ -127,8 +127,8 @@ def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
     if _kind_beside(kind, column) == kind and values.isdisjoint(ours):
         return
     warn_user(
-        f"column {column.name!r} holds only categories that did not occur in training, so all of "
-        f"them count as missing: {column.categories[0]!r} for example, but it was fitted on "
+        f"column {column.name!r} has only categories that did not occur in training, such as "
+        f"{column.categories[0]!r}, so all of them are treated as missing; it was fitted on "
         f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; use the same "
         "values as in training",
         UserWarning,
@@ -136,7 +136,7 @@ def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
 
 
 def _kind_by_looks(categories: Iterable[str]) -> tuple[CategoryKind, set[float | None]]:
-    """What categories look like, and which numbers they are; text ends the search."""
+    """What kind categories look like, and which numbers they are; text ends the search."""
     values: set[float | None] = set()
     are_bools = True
     for category in categories:
@@ -148,7 +148,7 @@ def _kind_by_looks(categories: Iterable[str]) -> tuple[CategoryKind, set[float |
 
 
 def _kind_beside(known: CategoryKind, column: Categorical) -> CategoryKind:
-    """Kind of a column; text that looks like the known categories is taken for their kind."""
+    """Kind of a column; text that looks like the known categories counts as their kind."""
     looks_alike = (known == "bools" and BOOLS.issuperset(column.categories)) or (
         known == "numbers" and all(_to_number(name) is not None for name in column.categories)
     )

@@ -1,4 +1,4 @@
-"""Codes: distinct values in, small integers out, at the speed of a dict."""
+"""Codes: map distinct values to small integers, as fast as a dict."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Values turned into Python objects at a time: an array of a million strings
-# never becomes a million Python strings at once.
+# Number of values that are converted to Python objects at a time, to save memory.
 BLOCK = 1 << 16
 
 
 def in_blocks(values: NDArray[Any] | list[Any]) -> Iterator[list[Any]]:
-    """Cut values into short lists of Python objects."""
+    """Split values into short lists of Python objects."""
     for start in range(0, len(values), BLOCK):
         block = values[start : start + BLOCK]
         yield block if isinstance(block, list) else block.tolist()
 
 
 def code_values(blocks: Iterable[list[Any]]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Give values numbers by first appearance.
+    """Number values by first appearance.
 
     Parameters
     ----------
     blocks : iterable of lists
-        The values, hashable, cut anywhere.
+        The values, hashable, split anywhere.
 
     Returns
     -------
@@ -47,8 +46,8 @@ def code_values(blocks: Iterable[list[Any]]) -> tuple[list[Any], NDArray[np.int3
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for "no value": None, NaN, NaT or pandas' NA."""
-    if isinstance(value, str):  # the most common by far
+    """Whether a value means "no value": None, NaN, NaT or pandas' NA."""
+    if isinstance(value, str):  # by far the most common
         return False
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True

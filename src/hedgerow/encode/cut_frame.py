@@ -1,4 +1,4 @@
-"""Cut frames: many sequences that stand in one DataFrame, one after the other."""
+"""Cut frames: many sequences in one DataFrame, one after another."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hedgerow.encode.arrays import to_offsets
 
 
 class CutFrame(Sequence[Any]):
-    """A list of frames, one per sequence, that is quick to make and to encode: they are one frame.
+    """A list of frames, one per sequence, that are parts of one frame, so encoding it is fast.
 
     Parameters
     ----------
     frame
         A DataFrame of any library.
     offsets : (S + 1,)
-        Where the sequences begin and end, among its rows.
+        Bounds of the sequences, as row numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Flat labels: lists of label lists become one array, as scikit-learn's functions take them."""
+"""Flat labels: lists of label lists become one array, as scikit-learn's functions need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flatten_labels(y: Any) -> tuple[NDArray[Any], list[int] | None]:
 
 
 def are_missing(labels: NDArray[Any], missing_label: Any = None) -> NDArray[np.bool_]:
-    """Which of flat labels are missing, (N,): None, NaN, NA and ``missing_label``."""
+    """Which flat labels are missing, (N,): None, NaN, NA and ``missing_label``."""
     return np.array(
         [
             is_missing(label) or (missing_label is not None and label == missing_label)
@@ -36,7 +36,7 @@ def are_missing(labels: NDArray[Any], missing_label: Any = None) -> NDArray[np.b
 def repeat_weights(
     sample_weight: ArrayLike, lengths: list[int] | None, n_positions: int
 ) -> NDArray[np.float64]:
-    """Weights of the positions, (N,), from those of the sequences, or of the rows if flat."""
+    """Weights of the positions, (N,), from those of the sequences, or of the rows if X is flat."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     n_expected, of = (n_positions, "row") if lengths is None else (len(lengths), "sequence")
     if weights.shape != (n_expected,):

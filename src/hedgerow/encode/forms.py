@@ -1,4 +1,4 @@
-"""Forms: which of the accepted kinds of input a value is."""
+"""Forms: the format of an input."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def as_frame(value: Any, where: str) -> nw.DataFrame[Any] | None:
 def settle(value: Any, where: str) -> Any:
     """Turn a value into a list, tuple, ndarray, wrapped frame or sparse matrix.
 
-    Other iterables become lists; a 1-D array of objects is a list as well. Strings, dicts,
-    sets and scalars come back as they are, for the caller to refuse.
+    Other iterables become lists; a 1-D array of objects is a list as well. Strings, dicts, sets and
+    scalars are returned unchanged, so that the caller can raise an error.
     """
     if not isinstance(value, np.ndarray):
         if isinstance(value, list | tuple | str | bytes | Mapping | AbstractSet | Number):
@@ -75,7 +75,7 @@ def settle(value: Any, where: str) -> Any:
 
 
 def is_plain_items(sequence: Any) -> bool:
-    """Whether a sequence is surely a list of items, by a glance: of what comes by the thousand."""
+    """A quick check whether a sequence is certainly a list of items."""
     if type(sequence) is not list or not sequence:
         return False
     position = sequence[0]
@@ -85,7 +85,7 @@ def is_plain_items(sequence: Any) -> bool:
 
 
 def form_of(sequence: Any, where: str) -> Form:
-    """Tell the form of one settled sequence, and refuse what cannot be one."""
+    """Return the form of one settled sequence; raises an error if it cannot be a sequence."""
     if isinstance(sequence, np.ndarray):
         form: Form = "array"
     elif isinstance(sequence, list | tuple):
@@ -95,7 +95,7 @@ def form_of(sequence: Any, where: str) -> Form:
     elif is_sparse(sequence):
         form = "sparse"
     else:
-        # What has a way of its own to become attributes says so.
+        # Objects with their own conversion to attributes say so.
         own_way = getattr(sequence, "how_to_encode", None)
         why = f"not a sequence; {EXPECTED}" if own_way is None else own_way
         raise TypeError(f"{where} is {_a(sequence)}, {why}")
@@ -136,7 +136,7 @@ def _form_of_list(sequence: list[Any] | tuple[Any, ...], where: str) -> Form:
             return "items"
         if isinstance(position, list | tuple):
             if not position:
-                continue  # a position without attributes: look at the next one
+                continue  # a position without attributes: check the next one
             return "items" if isinstance(position[0], str) else "array"
         if isinstance(position, str | bytes):
             raise TypeError(
@@ -159,7 +159,7 @@ def _form_of_list(sequence: list[Any] | tuple[Any, ...], where: str) -> Form:
 
 
 def check_list_of_sequences(sequences: list[Any]) -> None:
-    """Refuse an empty list, and a single sequence that should be wrapped in a list."""
+    """Raise an error for an empty list, or for a single sequence that is not wrapped in a list."""
     if not sequences:
         raise ValueError("X is empty; expected at least one sequence")
     first = sequences[0]

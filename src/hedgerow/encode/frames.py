@@ -25,16 +25,16 @@ from hedgerow.encode.schema import first_difference
 from hedgerow.sequences import Categorical, Schema, Sequences
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
-# One column, cut into as many parts as there are frames.
+# One column, with one part per frame.
 Column: TypeAlias = "tuple[nw.Series[Any], ...]"
 
-# Bytes of the dense array that are written column after column: fits a core's cache.
+# Number of bytes of the dense array that are written column by column: fits into a core's cache.
 TILE = 1 << 18
 
 # Libraries in whose frames tables are returned.
 LIBRARIES = {nw.Implementation.PANDAS: "pandas", nw.Implementation.POLARS: "polars"}
 
-# Types of objects that are no categories; as categories of a categorical column they are.
+# Types of objects that cannot be categories, except in a categorical column.
 NO_CATEGORIES = (
     *(datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
     *(complex, np.complexfloating, bytes),
@@ -42,7 +42,7 @@ NO_CATEGORIES = (
 
 
 def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
-    """Read DataFrames, one per sequence: numbers and bools are dense, the rest categorical."""
+    """Read DataFrames, one per sequence: numbers and bools are dense, other columns categorical."""
     offsets = to_offsets(map(len, blocks))
     names = blocks[0].columns
     _check_names_apart(names)
@@ -71,7 +71,7 @@ def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
 
 
 def _check_names_apart(names: Sequence[Any]) -> None:
-    """Refuse names that only differ in their type, such as 1 and "1"."""
+    """Raise an error for names that differ only in type, such as 1 and "1"."""
     first: dict[str, Any] = {}
     for name in names:
         if first.setdefault(str(name), name) is not name:
@@ -97,9 +97,9 @@ def check_same_columns(block: Frame, first: Frame, number: int) -> None:
 
 
 def _join(blocks: Sequence[Frame]) -> Sequence[Frame]:
-    """One frame instead of many where the dtypes agree: it is far quicker to read."""
+    """One frame instead of many if the dtypes agree: it is much faster to read."""
     schema = blocks[0].schema
-    # Two enums of different categories look alike here, and cannot be joined.
+    # Two enums with different categories look alike here, and cannot be joined.
     joinable = len(blocks) > 1 and not any(dtype == nw.Enum for dtype in schema.values())
     if joinable and all(block.schema == schema for block in blocks):
         return [nw.concat(list(blocks))]
@@ -107,7 +107,7 @@ def _join(blocks: Sequence[Frame]) -> Sequence[Frame]:
 
 
 def _is_numeric(column: Column, flat: bool) -> bool:
-    """Whether a column holds numbers; a part without any value fits both kinds."""
+    """Whether a column contains numbers; a part without any value fits both kinds."""
     flags = [_is_numeric_part(series, name_of(s, flat)) for s, series in enumerate(column)]
     if len(set(flags)) == 1:
         return flags[0]
@@ -150,12 +150,12 @@ def _to_numbers(series: nw.Series[Any]) -> NDArray[Any]:
     if wide or (n_null and series.dtype == nw.Boolean):
         series = series.cast(nw.Float64)
     values: NDArray[Any] = series.to_numpy()
-    # Decimals and other exact numbers come as objects.
+    # Decimals and other exact numbers are objects.
     return values.astype(np.float64) if values.dtype.kind == "O" else values
 
 
 def _to_dense(columns: Sequence[Sequence[NDArray[Any]]], n_positions: int) -> NDArray[Any]:
-    """Lay columns side by side, tile by tile, so that both sides stay in the cache."""
+    """Copy columns into a dense array, tile by tile, so that both sides stay in the cache."""
     dtype = common_dtype(part.dtype for column in columns for part in column)
     dense = np.empty((n_positions, len(columns)), dtype)
     step = max(1, TILE // (len(columns) * dtype.itemsize))
@@ -170,7 +170,7 @@ def _to_dense(columns: Sequence[Sequence[NDArray[Any]]], n_positions: int) -> ND
 
 
 def _to_categorical(column: Column, flat: bool) -> Categorical:
-    """Code the values of a text column as strings, categories sorted."""
+    """Encode the values of a text column as strings, with sorted categories."""
     name = str(column[0].name)
     try:
         distinct, codes = _code_apart(column)
@@ -194,7 +194,7 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
 
 
 def _check_objects(values: list[Any], name: str, flat: bool) -> None:
-    """Refuse in a column of Python objects what would be no categories in one of its own type."""
+    """Raise an error for Python objects that would not be categories in a typed column."""
     for value in values:
         if isinstance(value, NO_CATEGORIES):
             raise TypeError(
@@ -212,7 +212,7 @@ def _check_objects(values: list[Any], name: str, flat: bool) -> None:
 
 
 def _code_apart(column: Column) -> tuple[list[Any], NDArray[np.int32]]:
-    """Number the values of a column; True and 1, which are equal, stay apart."""
+    """Number the values of a column; True and 1, which are equal, remain distinct."""
     types: set[type] = set()
     distinct, codes = code_values(_noting_types(_lists(column), types))
     if {bool, np.bool_}.isdisjoint(types) or len(types) == 1:

@@ -1,4 +1,4 @@
-"""Group columns: a column of X that says which sequence each row belongs to."""
+"""Group columns: a column of X with the sequence id of each row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def check_group_column(group_column: Any) -> None:
 
 
 def has_group_column(x: Any, group_column: str | int, n_others: int) -> bool:
-    """Whether one sequence carries the column of group ids beside the others, so many of them.
+    """Whether a sequence has the column of group ids in addition to this many others.
 
-    A column with a name is there or not; that of a number is if there is one column too many.
+    A named column is there or not; a numbered one is there if there is one column too many.
     """
     if isinstance(group_column, str):
         frame = nw.from_native(x, eager_only=True, pass_through=True)
@@ -28,7 +28,7 @@ def has_group_column(x: Any, group_column: str | int, n_others: int) -> bool:
 
 
 def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[Any, Any]:
-    """Take the column of group ids out of a block of rows: the ids, and all other columns.
+    """Split off the column of group ids from a block of rows: the ids, and all other columns.
 
     The parameters are those of `hedgerow.encode.set_apart.split_off`.
     """

@@ -20,7 +20,7 @@ def read_groups(
     Parameters
     ----------
     groups : array-like of hashable ids, (N,)
-        The sequence of each row; rows with one id stand together.
+        The sequence of each row; rows with the same id must be consecutive.
     n_rows : int
         Number of rows of X.
     group_column : str, int or None
@@ -47,7 +47,7 @@ def read_groups(
 
 
 def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
-    """The id of each sequence, (S,), of groups that `read_groups` has read."""
+    """The id of each sequence, (S,), from groups that `read_groups` has read."""
     ids, starts = _to_ids(groups), offsets[:-1]
     found: list[Any]
     found = ids[starts].tolist() if isinstance(ids, np.ndarray) else [ids[t] for t in starts]
@@ -55,14 +55,14 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
 
 
 def merely_count(ids: list[Any]) -> bool:
-    """Whether ids are numbers from 0 or 1 on, which other data may have for other sequences."""
+    """Whether ids are just 0, 1, 2, ... or 1, 2, 3, ..., which unrelated data may have too."""
     return ids == list(range(len(ids))) or ids == list(range(1, len(ids) + 1))
 
 
 def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
-    """Number of the group of each item, by first appearance; they need not stand together.
+    """Number of the group of each item, by first appearance; groups need not be consecutive.
 
-    ``items`` says what X has so many of, rows or sequences, for the message.
+    ``items`` is "rows" or "sequences", for the message.
     """
     ids = _read_ids(groups, n_items, items)
     _, first, numbers = np.unique(_to_numbers(ids), return_index=True, return_inverse=True)
@@ -72,7 +72,7 @@ def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
 
 
 def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]:
-    """Ids of all items; there must be as many."""
+    """Ids of all items; checks their number."""
     ids = _to_ids(groups)
     if len(ids) != n_items:
         raise ValueError(
@@ -83,7 +83,7 @@ def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]
 
 
 def _cure(group_column: str | int | None) -> str:
-    """What to do about rows of a group that do not stand together."""
+    """What to do about a group whose rows are not consecutive."""
     if group_column is None:
         return "sort X, y and groups by group first (stably, to keep the order within)"
     return (

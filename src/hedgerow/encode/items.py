@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> Sequences:
-    """Walk over every attribute of every position, natively."""
+    """Read every attribute of every position, in C++."""
     if index is None:
         raise ValueError(
             "X holds dicts or attribute strings, but this model works on numeric and text "
             "columns and has no index of attributes; pass arrays or DataFrames"
         )
-    # Here, so that models on columns work without the walker.
+    # Imported here, so that models on columns work without it.
     from hedgerow import _core
 
     offsets, indptr, indices, values = _core.walk_items(sequences, index, grow)
@@ -43,12 +43,11 @@ def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> 
 
 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
-    """Items by other numbers: the most frequent attribute first.
+    """Renumber items: the most frequent attribute first.
 
-    Equally frequent ones follow each other as they do in a sequence, and the sequences are in the
-    order of their digests: so numbers do not depend on the order of the sequences, and those of
-    attributes that are frequent, or occur together, are close to each other, which makes training
-    faster.
+    Equally frequent attributes are in the order in which they occur in the sequences, sorted by
+    their digests. So numbers do not depend on the order of the sequences, and attributes that are
+    frequent, or occur together, have neighbouring numbers, which makes training faster.
     """
     numbers = index.numbers_by_count(*find_occurrences(sequences, index))
     rows = sequences.sparse
@@ -60,9 +59,9 @@ def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences
 def find_occurrences(
     sequences: Sequences, index: StringIndex
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """At how many positions each attribute occurs, (A,), and its first place, (A,).
+    """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
-    A place does not depend on the order of the sequences; of several workers the least counts.
+    A place does not depend on the order of the sequences; with several workers, the minimum counts.
     """
     from hedgerow import _core
 
@@ -75,7 +74,7 @@ def find_occurrences(
 def renumber_items(
     sequences: Sequences, index: StringIndex, other: StringIndex, grow: bool = False
 ) -> Sequences:
-    """The same items by the numbers of another index.
+    """The same items with the numbers of another index.
 
     Attributes that it does not have are added to it, or dropped.
     """

@@ -1,4 +1,4 @@
-"""Joined columns: parts of one data set that are read one by one have the same columns."""
+"""Joined columns: parts of one data set that are read separately have the same columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_same_schema", "join_categories"]
 
 
 def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> None:
-    """Raise ValueError unless data that are `here` have the columns of those that are `there`."""
+    """Raise ValueError unless the data `here` have the same columns as the data `there`."""
     if first.kind != other.kind or first.n_features != other.n_features:
         raise ValueError(
             f"{there} has {_describe(first)}, but {here} {_describe(other)}; all parts of the data "
@@ -41,10 +41,10 @@ def _describe(schema: Schema) -> str:
 
 
 def join_categories(mine: Categorical, everybodys: Sequence[Categorical]) -> Categorical:
-    """Some rows of a text column, with the categories of all parts of it."""
+    """Some rows of a text column, with the categories of all its parts."""
     categories = sorted({name for each in everybodys for name in each.categories})
     places = np.searchsorted(np.array(categories, np.object_), mine.categories)
-    numbers = np.append(places, -1).astype(np.int32)  # the last stands for missing
+    numbers = np.append(places, -1).astype(np.int32)  # the last one is for missing values
     kinds = {each.kind for each in everybodys if each.categories}
     return replace(
         mine,

@@ -1,4 +1,4 @@
-"""Numbered names: sequences of attribute names that are kept as numbers."""
+"""Numbered names: sequences of attribute names that are stored as numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Names = list[tuple[str, ...]]
 class NumberedNames(Sequence[Names], LazyAttributes):
     """A list of sequences, each a list of the attribute names of its positions.
 
-    It takes a fraction of the memory of such a list, whose strings and tuples are objects.
+    It takes a fraction of the memory of a real list of strings and tuples.
 
     Parameters
     ----------
     sequences : list of lists
         The attribute names of each position.
     after : NumberedNames, optional
-        Sequences that come before these and are to be joined with them: names are kept once.
+        Sequences that come before these and will be joined with them: names are stored once.
 
     Examples
     --------
@@ -49,16 +49,16 @@ class NumberedNames(Sequence[Names], LazyAttributes):
         indptr: NDArray[np.int64],
         numbers: NDArray[np.int32],
     ) -> NumberedNames:
-        """Names that are numbered already.
+        """Names that are already numbered.
 
         Parameters
         ----------
         names : list of str
             Distinct names, by number.
         offsets : (S + 1,) int64
-            Where the sequences begin and end, among the positions.
+            Bounds of the sequences, as numbers of positions.
         indptr : (N + 1,) int64
-            Where the numbers of each position begin and end.
+            Bounds of the numbers of each position.
         numbers : int32
             Numbers of the names of the first position, then of the next, and so on.
         """
@@ -71,7 +71,7 @@ class NumberedNames(Sequence[Names], LazyAttributes):
 
     @classmethod
     def joined(cls, parts: Sequence[NumberedNames]) -> NumberedNames:
-        """The sequences of all parts, each made after the one before."""
+        """The sequences of all parts, each created after the previous one."""
         joined = cls([], parts[0])
         rows = [part._rows for part in parts]
         joined._items = Sequences(
@@ -90,7 +90,7 @@ class NumberedNames(Sequence[Names], LazyAttributes):
         return joined
 
     def numbered_by(self, index: _core.StringIndex, grow: bool) -> Sequences:
-        """The sequences by the numbers of another index, to which names are added, or dropped."""
+        """The sequences with the numbers of another index, to which names are added, or dropped."""
         return renumber_items(self._items, self._index, index, grow)
 
     def __len__(self) -> int:

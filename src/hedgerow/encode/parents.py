@@ -1,6 +1,6 @@
 """Parents: in a tree-shaped graph, the position that each position depends on.
 
-Inside of hedgerow a parent is a place in its sequence, from 0 on, and -1 is a root.
+Inside hedgerow a parent is an index in its sequence, counted from 0, and -1 is a root.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hedgerow.sequences import Schema, Sequences
 ParentsFormat = Literal["zero_based", "conllu"]
 FORMATS = ("zero_based", "conllu")
 
-# A parent that is not given, None or NaN: that of a root.
+# A parent that is None or NaN, that is, a root.
 NO_PARENT = np.iinfo(np.int64).min
 
 CONLLU = "If these are heads of CoNLL-U, counted from 1 with 0 for a root, set "
@@ -33,14 +33,14 @@ ZERO_BASED = "If they are counted from 0, with -1 for a root, set parents_format
 
 
 class ParentsError(ValueError):
-    """A parent is not what it should be.
+    """A parent is invalid.
 
     Attributes
     ----------
     position : int
-        Whose parent it is, counted through all sequences.
+        The position of the child, counted over all sequences.
     reason : str
-        What is wrong with it, without where it is.
+        What is wrong with it, without the place.
     """
 
     def __init__(self, where: str, position: int, reason: str) -> None:
@@ -51,16 +51,16 @@ class ParentsError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class GivenParents:
-    """Parents as a user gives them: beside X, or in a column of it.
+    """Parents as a user passes them: as an argument, or in a column of X.
 
     Attributes
     ----------
     values : Any
-        An array or a list per sequence, or one for all rows of a flat X; None if not given.
+        One array or list per sequence, or one for all rows of a flat X; None if not given.
     column : str, int or None
-        Name or number of a column of X, or the key of dicts, that holds them.
+        Name or number of a column of X, or a key of dicts, with the parents.
     format : {"zero_based", "conllu"}
-        From 0 on with -1 for a root, or from 1 on with 0 for a root.
+        From 0 with -1 for a root, or from 1 with 0 for a root.
     """
 
     values: Any = None
@@ -68,12 +68,12 @@ class GivenParents:
     format: ParentsFormat = "zero_based"
 
     def check(self) -> None:
-        """Raise ValueError for a parameter that is wrong whatever the data are."""
+        """Raise ValueError for a parameter that is invalid for any data."""
         check_column(PARENTS, self.column)
         check_choice("parents_format", self.format, FORMATS)
 
     def attach(self, sequences: Sequences, in_column: Any = None) -> Sequences:
-        """Sequences with their parents, which stood in a column or were given beside X."""
+        """Sequences with their parents, which were in a column or passed as an argument."""
         if in_column is None and self.values is None:
             return sequences
         name = "parents"
@@ -85,7 +85,7 @@ class GivenParents:
         return replace(sequences, schema=schema, parents=reader.read(values))
 
     def write(self, sequences: Sequences) -> Any:
-        """Parents of sequences in this format, beside an X of the same form."""
+        """Parents of sequences in this format, for an X of the same format."""
         begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
         before = np.arange(sequences.n_positions) - begins - 1
         parents = before if sequences.parents is None else sequences.parents.astype(np.int64)
@@ -100,7 +100,7 @@ def check_parents(parents: list[list[Any]], format: ParentsFormat) -> None:
 
 
 def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]], list[Any]]:
-    """The parents that stand under a key of dicts, and the dicts without it."""
+    """The parents under a key of dicts, and the dicts without this key."""
     found: list[list[Any]] = []
     rest: list[Any] = []
     for number, sequence in enumerate(sequences):
@@ -125,14 +125,14 @@ def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]],
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads the parents of some sequences, and says where something is wrong with them."""
+    """Reads the parents of some sequences, with messages that name the position."""
 
     sequences: Sequences
     name: str
     format: ParentsFormat
 
     def read(self, values: Any) -> NDArray[np.int32] | None:
-        """Places of the parents, (N,), -1 for roots; None if all sequences are chains."""
+        """Positions of the parents, (N,), -1 for roots; None if all sequences are chains."""
         given = self._numbers(self._flatten(values))
         roots = given == NO_PARENT
         first, root = (0, -1) if self.format == "zero_based" else (1, 0)
@@ -148,7 +148,7 @@ class _Reader:
         return parents.astype(np.int32)
 
     def _flatten(self, values: Any) -> Any:
-        """The parents of all positions, one after the other."""
+        """The parents of all positions, one sequence after another."""
         flat, lengths = self.sequences.flat, self.sequences.lengths.tolist()
         values = self._settle(values, self.name, "row of X" if flat else "sequence of X")
         expected, items = (
@@ -174,7 +174,7 @@ class _Reader:
         return list(chain.from_iterable(map(_to_list, parts)))
 
     def _settle(self, values: Any, name: str, item: str) -> Any:
-        """A list or an array, of what can be one."""
+        """A list or an array, if possible."""
         if isinstance(values, list | tuple):
             return values
         if isinstance(values, np.ndarray) and values.ndim > 0:
@@ -191,7 +191,7 @@ class _Reader:
         return list(values)
 
     def _numbers(self, values: Any) -> NDArray[np.int64]:
-        """Whole numbers, and `NO_PARENT` where there is none."""
+        """Integers, and `NO_PARENT` where there is no parent."""
         if not isinstance(values, np.ndarray) or isinstance(values, np.ma.MaskedArray):
             return self._numbers_of_objects(_to_list(values))
         if values.ndim != 1:
@@ -272,11 +272,11 @@ class _Reader:
     ) -> None:
         """Raise ValueError if some positions are ancestors of themselves.
 
-        The ancestors 1, 2, 4, 8, ... steps up are found from those before, until all are beyond
-        the roots. What is left after as many steps as a sequence has positions lies on a cycle.
+        Ancestors 1, 2, 4, 8, ... generations up are computed by doubling, until all are beyond the
+        roots. What is left after as many generations as a sequence has positions is on a cycle.
         """
         n_positions = len(parents)
-        beyond = n_positions  # the parent of roots, and its own
+        beyond = n_positions  # the parent of roots, and of itself
         ancestors = np.append(np.where(parents < 0, beyond, parents + begins), beyond)
         n_steps, longest = 1, int(self.sequences.lengths.max())
         while n_steps < longest and (ancestors != beyond).any():
@@ -317,7 +317,7 @@ class _Reader:
         return f"{self.name} at row {t}, position {place} of {named},"
 
     def _hint(self, t: int, given: NDArray[np.int64]) -> str:
-        """What else the parents of a sequence may be."""
+        """What else the parents of a sequence may mean."""
         s, _ = self.sequences.locate(t)
         own = given[self.sequences.offsets[s] : self.sequences.offsets[s + 1]]
         own = own[own != NO_PARENT]

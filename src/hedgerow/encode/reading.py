@@ -1,4 +1,4 @@
-"""Encoding: every accepted form of X becomes `Sequences` here."""
+"""Encoding: every accepted format of X becomes `Sequences` here."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ def encode(
     group_column: str | int | None = None,
     parents: GivenParents | None = None,
 ) -> Sequences:
-    """Turn what a user hands in into `Sequences`.
+    """Turn user input into `Sequences`.
 
     Parameters
     ----------
     X : list of sequences, or one flat block of rows
-        A sequence is a 2-D array (positions, features), a DataFrame, a sparse matrix, or a
-        list of dicts or of lists of attribute strings. Any iterable of sequences will do, and
-        so will a 3-D array. A flat block is one 2-D array, DataFrame or sparse matrix.
+        A sequence is a 2-D array (positions, features), a DataFrame, a sparse matrix, or a list of
+        dicts or of lists of attribute strings. Any iterable of sequences is accepted, and so is a
+        3-D array. A flat block is one 2-D array, DataFrame or sparse matrix.
     groups : array-like of hashable ids, optional
-        For a flat X, the sequence of each row; the rows of a sequence stand together.
-        Without it a flat X is one sequence.
+        For a flat X, the sequence of each row; the rows of a sequence must be consecutive. Without
+        it, a flat X is one sequence.
     index : StringIndex, optional
         Names of the attributes; needed for dicts and attribute strings only.
     grow : bool
         Whether attributes that are not in `index` are added to it, or dropped.
     group_column : str or int, optional
-        Name or number of a column of X that holds the group ids, in place of `groups`; an X that
-        has no column of that name may have `groups` beside it. It is no feature; in a list of
-        sequences, which says itself where each of them ends, it is dropped.
+        Name or number of the column of X with the group ids, instead of `groups`; an X without a
+        column of this name needs `groups`. It is not a feature; in a list of sequences, where it is
+        not needed, it is dropped.
     parents : GivenParents, optional
-        The parents of positions in tree-shaped graphs, or the column of X that holds them, which
-        is no feature. Without it sequences are chains.
+        The parents of positions in tree-shaped graphs, or the column of X that contains them, which
+        is not a feature. Without it, sequences are chains.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def encode(
 def _read_known(
     X: Any, index: StringIndex | None, grow: bool, parents: GivenParents
 ) -> Sequences | None:
-    """Read what was made to be read quickly; None for all else."""
+    """Read input that was made for fast reading; None for all other input."""
     if isinstance(X, CutFrame):
         frame, in_frames = X.frame, None
         if parents.column is not None and parents.values is None:
@@ -130,7 +130,7 @@ def _read_known(
 def _read_flat(
     block: Any, groups: Any, apart: dict[Role, str | int]
 ) -> tuple[Sequences, Any | None]:
-    """Read one block of rows: one sequence, or one per group; and its column of parents."""
+    """Read one block of rows, with one sequence or one per group, and its column of parents."""
     if not isinstance(block, list | tuple):
         check_two_dimensional(block, "X")
     n_rows = len(block) if isinstance(block, list | tuple) else block.shape[0]
@@ -144,7 +144,7 @@ def _read_flat(
     groups = found.get(GROUPS, groups)
     if isinstance(groups, Iterator):
         groups = list(groups)
-    # Groups are cheap to check, so a mistake in them shows before X is copied.
+    # Checking groups is cheap, so errors are found before X is copied.
     offsets = None if groups is None else read_groups(groups, n_rows, group_column)
     sequences = _read_columns(form, [block], flat=True)
     if offsets is not None:
@@ -157,7 +157,7 @@ def _read_flat(
 def _read_list(
     sequences: list[Any], index: StringIndex | None, grow: bool, apart: dict[Role, str | int]
 ) -> tuple[Sequences, list[Any] | None]:
-    """Read a list of sequences, all of one form; and their columns of parents."""
+    """Read a list of sequences of the same format, and their columns of parents."""
     plain = None if apart else read_plain_arrays(sequences)
     if plain is not None:
         return plain, None
@@ -180,7 +180,7 @@ def _read_list(
 
 
 def _settle_all(sequences: list[Any]) -> Form:
-    """Settle all sequences of a list in place, and tell the form that they share."""
+    """Settle all sequences of a list in place, and return their common form."""
     first: Form | None = None
     for number, sequence in enumerate(sequences):
         where = f"X[{number}]"
@@ -206,7 +206,7 @@ def _read_columns(form: Form, blocks: list[Any], flat: bool) -> Sequences:
 
 
 def _read_stack(stack: np.ndarray[Any, np.dtype[Any]]) -> Sequences:
-    """Read a 3-D array (sequences, positions, features), without a copy where possible."""
+    """Read a 3-D array (sequences, positions, features), without a copy if possible."""
     n_sequences, length, n_features = stack.shape
     sequences = read_arrays([stack.reshape(-1, n_features)], flat=False)
     return replace(sequences, offsets=np.arange(n_sequences + 1, dtype=np.int64) * length)

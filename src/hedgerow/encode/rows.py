@@ -1,6 +1,6 @@
 """Rows: the positions of all sequences as the rows of one block, and back.
 
-What works on rows, such as a transformer of scikit-learn, then works on sequences in any form.
+So functions of rows, such as scikit-learn's transformers, work on sequences in any format.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any) -> Rows:
-        """Put the positions of all sequences below each other."""
+        """Concatenate the positions of all sequences."""
         block = settle(X, "X")
         if isinstance(block, np.ndarray) and block.ndim == 3:
             block = list(block)
@@ -61,7 +61,7 @@ class Rows:
 
     @property
     def native(self) -> Any:
-        """The block as the user has it: a frame is not wrapped."""
+        """The block in the user's format: a frame is not wrapped."""
         return self.block.to_native() if isinstance(self.block, nw.DataFrame) else self.block
 
     @property
@@ -70,7 +70,7 @@ class Rows:
         return _n_rows(self.block)
 
     def cut(self, block: Any) -> Any:
-        """Give a block with as many rows the form of X: a list of sequences, or one block.
+        """Give a block with the same number of rows the format of X: a list, or one block.
 
         ``block`` is an array, a frame, wrapped or not, a sparse matrix or a list.
         """

@@ -1,4 +1,4 @@
-"""Schema: the columns at prediction must be those of training."""
+"""Schema: the columns in prediction must be those of training."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
     Parameters
     ----------
     fitted, new : Schema
-        What the model was trained on, and what it is given now.
+        The schema of the training data, and that of the new data.
     model : str
         The model's name in messages, one word.
 
-    Notes
-    -----
-    Names are compared if both sides have them. If one side only has names (a DataFrame
-    there, an array here), numeric columns are matched by their place.
+    Notes ----- Names are compared if both have them. If only one has names (a DataFrame and an
+    array), numeric columns are matched by position.
     """
     if fitted.kind != new.kind:
         raise ValueError(
@@ -47,7 +45,7 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
 def first_difference(
     expected: Sequence[object], got: Sequence[object], there: str, here: str
 ) -> str:
-    """Say where two lists of column names first differ, and how."""
+    """Describe where two lists of column names first differ, and how."""
     missing = [name for name in expected if name not in got]
     if missing:
         return f"column {missing[0]!r} of {there} is missing in {here}"

@@ -1,4 +1,4 @@
-"""Columns that are set apart: those of X that are no features, but say something of its rows."""
+"""Columns that are set apart: columns of X that are not features, but describe its rows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MAX_SHOWN = 10
 
 @dataclass(frozen=True)
 class Role:
-    """What a column of X is there for.
+    """The purpose of a column of X that is not a feature.
 
     Attributes
     ----------
     parameter : str
         The parameter of the estimators that names the column.
     argument : str
-        The argument of their methods that gives the same beside X.
+        The argument of their methods with the same meaning.
     holds : str
-        What is in the column.
+        The contents of the column.
     advice : str
-        What can be done about one of several sequences that does not have the column.
+        What to do if one of several sequences does not have the column.
     """
 
     parameter: str
@@ -63,9 +63,9 @@ def check_column(role: Role, column: Any) -> None:
 
 
 def check_given_once(block: Any, role: Role, column: str | int) -> None:
-    """Raise ValueError if X has the column, as far as can be told: the argument is given too.
+    """Raise ValueError if X is known to have the column although the argument is given too.
 
-    A column with a name is there or not; whether that of a number is there, nobody knows.
+    Whether a named column is there is known, but not for a numbered one.
     """
     names = list(block.columns) if isinstance(block, nw.DataFrame) else []
     if isinstance(column, str) and column not in names:
@@ -80,16 +80,16 @@ def check_given_once(block: Any, role: Role, column: str | int) -> None:
 def split_off(
     block: Any, columns: Mapping[Role, str | int], where: str
 ) -> tuple[dict[Role, Any], Any]:
-    """Take columns that are no features out of a block of rows.
+    """Split off columns that are not features from a block of rows.
 
     Parameters
     ----------
     block : 2-D array, wrapped frame, sparse matrix, or list of rows
-        What `hedgerow.encode.forms.settle` gave.
+        The output of `hedgerow.encode.forms.settle`.
     columns : dict
         Name or number of each column; numbers below 0 count from the end.
     where : str
-        What the user calls the block, for messages.
+        Name of the block in messages.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def split_off(
     if isinstance(block, list | tuple) and not all(map(is_row, block)):
         role, column = next(iter(columns.items()))
         raise ValueError(
-            f"{where} holds {type(block[0]).__name__} in the place of rows, so it has no "
+            f"{where} contains {type(block[0]).__name__} instead of rows, so it has no "
             f"{role.parameter}={column!r}; pass one table, or a list of sequences"
         )
     names = list(block.columns) if isinstance(block, nw.DataFrame) else None
@@ -122,14 +122,14 @@ def split_off(
 
 
 def is_row(value: Any) -> bool:
-    """Whether a member of a list can be a row: a list of cells."""
+    """Whether an entry of a list can be a row: a list of cells."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) == 1
 
 
 def find_column(
     role: Role, column: str | int, n_columns: int, names: list[Any] | None, where: str
 ) -> int:
-    """Find the number of the column, from 0 on."""
+    """Find the number of the column, from 0."""
     if names is not None and column in names:
         return names.index(column)
     if isinstance(column, str) and names is None:

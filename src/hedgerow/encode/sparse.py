@@ -45,10 +45,10 @@ def _check_real(block: Any, where: str) -> None:
 
 
 def _canonical(block: Any) -> Any:
-    """CSR with sorted columns, each at most once a row; the user's matrix stays as it is."""
+    """CSR with sorted columns without duplicates; the user's matrix is not changed."""
     is_canonical = block.format == "csr" and block.has_canonical_format
     if block.dtype.kind in "iu" and not is_canonical:
-        block = block.astype(np.float64)  # sums of what is there twice fit
+        block = block.astype(np.float64)  # sums of duplicates fit
     rows = block.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()

@@ -1,4 +1,4 @@
-"""Suspects: columns that are probably not what they are taken for."""
+"""Suspects: columns that are probably misinterpreted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hedgerow.encode.codes import code_values
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.sequences import Categorical, Sequences
 
-# A flat X with more rows than this is hardly one sequence.
+# A flat X with more rows than this is unlikely to be one sequence.
 MOST_ROWS = 100_000
-# The last words of names that an id of sequences may have.
+# Last words of names of id columns.
 ID_WORDS = frozenset({"id", "ids", "uid", "uuid", "key"})
 GROUP_WORDS = ID_WORDS | frozenset(
     {"day", "doc", "document", "episode", "group", "participant", "patient", "recording", "run"}
     | {"sentence", "seq", "sequence", "series", "session", "subject", "trial", "trip", "walk"}
 )
-# From so many values on, each in a single run of rows, they look like ids whatever their name.
+# From this many values on, each in a single run of rows, they look like ids.
 FEWEST_IDS = 5
-# So many steps up, and not one down, are no chance.
+# This many increases, and no decrease, are not a coincidence.
 FEWEST_STEPS = 20
-# Other texts that a column of numbers may have, for missing ones; and how many numbers beside.
+# Texts that may mark missing values in a numeric column; and the minimum number of numbers.
 MOST_MARKS = 2
 FEWEST_NUMBERS = 10
 
@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
 
 def warn_of_suspects(sequences: Sequences, model: str) -> None:
-    """Warn if an X that a model is trained on is probably a mistake.
+    """Warn if training data probably contain a mistake.
 
     ``model`` is the name of the estimator, for messages.
     """
@@ -52,12 +52,12 @@ def warn_of_suspects(sequences: Sequences, model: str) -> None:
 
 
 def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
-    """Columns that look like an id or a time, by name, each with what it looks like.
+    """Columns that look like an id or a time: their names and what they look like.
 
-    Such a column has other values in other data, so that nothing can be learnt from it.
+    Such a column will have different values in new data, so nothing can be learned from it.
     """
     starts, n_rows = frames.offsets[:-1], int(frames.offsets[-1])
-    within = np.delete(np.arange(n_rows), starts)  # rows that follow one of their sequence
+    within = np.delete(np.arange(n_rows), starts)  # rows that are not the first of their sequence
     for series in frames.frame.iter_columns():
         is_number = series.dtype.is_numeric()
         if is_number:
@@ -94,7 +94,7 @@ def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:
 
 
 def _find_id(sequences: Sequences) -> str | None:
-    """Name of the first column that looks like an id of sequences."""
+    """Name of the first column that looks like a sequence id."""
     for column in _whole_columns(sequences):
         is_first = np.append(True, column.values[1:] != column.values[:-1])
         n_runs, n_rows, word = int(is_first.sum()), len(is_first), _last_word(column.name)
@@ -109,7 +109,7 @@ def _find_id(sequences: Sequences) -> str | None:
 
 
 def _whole_columns(sequences: Sequences) -> Iterator[Column]:
-    """Columns of a frame that hold text or whole numbers, none of them missing."""
+    """Columns of a frame with text or integers and no missing values."""
     names, numeric = sequences.schema.names, sequences.schema.numeric
     if names is None:
         return
@@ -133,13 +133,13 @@ def _are_whole(values: NDArray[Any]) -> bool:
 
 
 def _last_word(name: str) -> str:
-    """Of ``user_id``, ``userId`` and ``User ID`` it is ``id``."""
+    """For ``user_id``, ``userId`` and ``User ID`` it is ``id``."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return words[-1].lower() if words else ""
 
 
 def _warn_of_numbers(column: Categorical) -> None:
-    """Warn if text looks like numbers, but for a few marks of missing ones."""
+    """Warn if text looks like numbers, except for a few marks of missing values."""
     if column.declared or column.kind == "bools" or not column.categories:
         return
     marks = [] if column.kind == "numbers" else _first_words(column.categories)
@@ -157,7 +157,7 @@ def _warn_of_numbers(column: Categorical) -> None:
 
 
 def _first_words(categories: list[str]) -> list[str]:
-    """Categories that are no numbers, and one more than may be at most."""
+    """Categories that are not numbers, at most one more than are accepted."""
     return list(islice((text for text in categories if not _is_number(text)), MOST_MARKS + 1))
 
 

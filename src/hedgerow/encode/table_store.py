@@ -1,8 +1,7 @@
-"""Table store: tables that are read part by part, with their numbers on disk instead of in memory.
+"""Table store: tables that are read in parts, with their numbers on disk instead of in memory.
 
-Training turns numbers into bins of a byte each, which is all that it keeps of them. What is read
-here is therefore needed once, column after column of a file that the operating system reads as far
-as memory permits.
+Training converts numbers to bins of one byte each, and keeps only these. So the numbers are needed
+only once, column by column, from a file that the operating system caches as far as memory permits.
 """
 
 from __future__ import annotations
@@ -23,17 +22,18 @@ from hedgerow.sequences import Categorical, Schema, Sequences
 
 __all__ = ["StoredTable", "TableStore"]
 
-# Bytes that are written at once.
+# Number of bytes that are written at a time.
 BLOCK = 1 << 24
 
 
 class StoredTable:
-    """A list of sequences, made by a `TableStore`, that estimators take as X.
+    """A list of sequences, made by a `TableStore`, that estimators accept as X.
 
     Attributes
     ----------
     sequences : Sequences
-        All of them; the dense columns are in a file, which is gone when nobody uses them.
+        All sequences; the dense columns are in a file, which is deleted when they are no longer
+        used.
     """
 
     def __init__(self, sequences: Sequences) -> None:
@@ -44,11 +44,11 @@ class StoredTable:
 
 
 class TableStore:
-    """Takes the parts of a table, whole sequences in each, within a ``with``; makes one X of them.
+    """Assembles parts of a table, of whole sequences, within a ``with`` block, into one X.
 
-    The numbers of a position take 4 bytes per column on disk, 8 if single precision does not hold
-    all of them. In memory there are 4 bytes per position for each column of text, and the names of
-    sequences. The file is in the folder for temporary files, which ``TMPDIR`` names.
+    Numbers take 4 bytes each on disk, or 8 if single precision cannot represent all of them
+    exactly. Each text column takes 4 bytes per position in memory; the names of sequences are in
+    memory too. The file is in the folder for temporary files, which ``TMPDIR`` sets.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class TableStore:
     ) -> None:
         """Take the features of further sequences: a DataFrame of any library.
 
-        `offsets` says where they begin and end among its rows, `ids` what they are called.
+        `offsets` are their bounds among its rows, `ids` their names.
         """
         if len(offsets) == 1:
             return
@@ -96,7 +96,7 @@ class TableStore:
         self._names += ids
 
     def finish(self, *, flat: bool = False) -> StoredTable:
-        """All that was taken; `flat` says whether it counts as one flat table."""
+        """All sequences; `flat` says whether they count as one flat table."""
         if self._schema is None:
             raise ValueError("X has no rows; expected at least one")
         lengths = np.concatenate(self._lengths)
@@ -109,7 +109,7 @@ class TableStore:
         return StoredTable(sequences)
 
     def _write(self, numbers: NDArray[Any]) -> None:
-        """Append rows to the file, in the precision of the rows before or a higher one."""
+        """Append rows to the file, in the precision of the previous rows or a higher one."""
         is_single = np.can_cast(numbers.dtype, np.float32)
         dtype = np.dtype(np.float32 if is_single else np.float64)
         if self._dtype is None:
@@ -119,7 +119,7 @@ class TableStore:
         self._file.write(np.ascontiguousarray(numbers, self._dtype).data)
 
     def _widen(self, n_columns: int) -> None:
-        """Write the rows so far in double precision."""
+        """Rewrite the rows so far in double precision."""
         self._file.flush()
         narrow = np.memmap(self._file, np.float32, "r").reshape(-1, n_columns)
         self._file, self._dtype = self._open(), np.dtype(np.float64)

@@ -1,4 +1,4 @@
-"""Why a position has the label it has, and not another."""
+"""Explanations: why a position has its label and not another one."""
 
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.odds import Contributions, Place

@@ -1,4 +1,4 @@
-"""Explanation: what speaks for a label and against another, as numbers and as text."""
+"""Explanation: evidence for a label against another one, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from hedgerow.tables import Output, Table
 
 __all__ = ["Explanation"]
 
-# Features that the text of an explanation lists.
+# Maximum number of features in the text of an explanation.
 MAX_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """How much everything contributes to the log-odds of a label against another.
+    """Contributions to the log-odds of a label against another one.
 
-    ``log_odds`` is the sum of ``bias``, the contributions of the features and of the transitions,
-    ``before`` and ``after``; nothing is left over.
+    ``log_odds`` is exactly the sum of ``bias``, the contributions of the features and of the
+    transitions, ``before`` and ``after``.
 
     Attributes
     ----------
     position : int
         The position in its sequence.
     length : int
-        Number of positions of the sequence.
+        Length of the sequence.
     label, against : label
         The two labels that are compared.
     prob, prob_against : float
         Their probabilities, given the whole sequence.
     log_odds : float
-        Log of the ratio of the two.
+        Logarithm of the ratio of the two probabilities.
     bias : float
-        What the position would have without any feature: the labels' own weights, or the values of
-        the roots of the trees.
+        Log-odds without any features: the bias weights of the labels, or the values of the roots of
+        the trees.
     feature_table, transition_table : Table
         `features` and `transitions` as dicts of arrays.
     before, after : float
-        What remains of the influence of the labels before and after: they might be others than
-        those predicted, and other labels go with them. What constraints forbid shows here. In a
-        tree-shaped graph what is after a position are its descendants; all else is before it.
+        The rest of the influence of the labels before and after, which comes from uncertainty about
+        them: they may differ from the predicted ones. Constraints show up here too. In a
+        tree-shaped graph, the descendants of a position are after it, and all other positions are
+        before it.
     relatives : Relatives or None
-        Where the parent and the children of the position are, in a tree-shaped graph; None in a
-        chain.
+        The parent and the children of the position in a tree-shaped graph; None in a chain.
     output : {"default", "pandas", "polars"}
-        The form of `features`, `transitions` and `to_table`: that of the model's other tables.
+        Type of `features`, `transitions` and `to_table`, as for the model's other tables.
     """
 
     position: int
@@ -71,22 +71,24 @@ class Explanation:
 
     @property
     def features(self) -> Any:
-        """What each feature contributes, as a table.
+        """Contribution of each feature, as a table.
 
-        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing, or
-        beyond the ends of the sequence) and ``contribution``, the largest first, of either sign.
+        Columns: ``feature``, ``offset`` in the window, ``value`` there (None if it is missing or
+        beyond the ends of the sequence) and ``contribution``, sorted by absolute value, the largest
+        first.
         """
         return self.feature_table.to(self.output)
 
     @property
     def transitions(self) -> Any:
-        """What the label patterns through this position contribute, as a table.
+        """Contributions of the label patterns through this position, as a table.
 
-        Its neighbours have the labels that `predict` gives them: ``offset`` of the position where
-        the patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against``
-        with the other label in this position, and ``contribution``, the difference. Weights of
-        attributes for label pairs and patterns are in it. In a tree-shaped graph patterns follow
-        the way from a root down: the offset counts generations, and ``end`` is the position.
+        The neighbours have their predicted labels. Columns: ``offset`` of the position where the
+        patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against`` with
+        the other label at this position, and ``contribution``, the difference. Weights of
+        attributes for label pairs and patterns are included. In a tree-shaped graph, patterns
+        follow the path from a root: the offset is a number of generations, and ``end`` is the
+        position.
         """
         return self.transition_table.to(self.output)
 
@@ -131,7 +133,7 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        """Everything as text, the features that contribute most one by one."""
+        """The explanation as text, with the features that contribute most."""
         header = ("contribution", "feature", "offset", "value")
         lines = [(_signed(line.contribution), *line[1:4]) for line in self._lines()]
         return "\n".join([self._title(), "", *_align([header, *lines])])
@@ -167,7 +169,7 @@ class Explanation:
         )
 
     def _lines(self) -> list[_Line]:
-        """What there is to show, line by line."""
+        """The lines of the text."""
         features = self.feature_table
         shown = min(len(features["feature"]), MAX_SHOWN)
         columns = (features[name][:shown].tolist() for name in features)
@@ -231,9 +233,10 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def _name_transitions(transitions: Table) -> list[str]:
-    """``a -> [b]``: labels up to an end, with brackets around that of the position itself.
+    """``a -> [b]``: the labels up to an end, with brackets around the label of this position.
 
-    Where several may end below the position, ``[b] -> c at 4`` says where.
+    If patterns may end at several positions below this one, ``[b] -> c at 4`` includes the
+    position.
     """
     names = []
     for row, (offset, labels) in enumerate(
@@ -247,7 +250,7 @@ def _name_transitions(transitions: Table) -> list[str]:
 
 
 def _signed(number: float) -> str:
-    return f"{round(number, 4) + 0.0:+.4f}"  # no minus before nothing
+    return f"{round(number, 4) + 0.0:+.4f}"  # no minus sign before zero
 
 
 def _align(rows: list[tuple[str, str, str, str]]) -> list[str]:

@@ -1,16 +1,16 @@
-"""Odds: what the labels around a position have to do with its own.
+"""Odds: how the labels around a position affect its own label.
 
-With all else summed over, the log-odds of two labels a and b at position t are
+With all other labels summed out, the log-odds of two labels a and b at position t are
 
     log P(y_t = a) - log P(y_t = b) = (score of a - score of b at t) + before + after.
 
-The scores are what the position's features add up to. ``before`` is what the labels before t make
-of it: the log-odds in the sequence that ends at t, less the scores; ``after`` is the rest. Both are
-split once more: into the weights of the label patterns that go through t, its neighbours having the
-labels that are predicted, and what remains, because the neighbours might have other labels. In a
-tree-shaped graph what is before t is all but its descendants, which are after it. All
+The scores are the sums of the contributions of the position's features. ``before`` is the effect of
+the labels before t: the log-odds in the sequence that ends at t, minus the scores; ``after`` is the
+rest. Both are split once more: into the weights of the label patterns through t, with the predicted
+labels at its neighbours, and a remainder, because the neighbours may have other labels. In a
+tree-shaped graph, the descendants of t are after it, and all other positions are before it. All
 comes from sums over labellings in which y_t is held fixed, in log space, so that odds of any size
-come out right.
+are computed accurately.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Contributions", "Place"]
 
 
 class Contributions(NamedTuple):
-    """What is known of the log-odds of two labels without a sum over labellings.
+    """The parts of the log-odds that need no sum over labellings.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Contributions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A position of one sequence, and all that its label depends on.
+    """A position of a sequence, and everything that its label depends on.
 
     Attributes
     ----------
     part : Scores
-        Scores of the sequence, labels that are known pinned.
+        Scores of the sequence, with known labels fixed.
     position : int
         The position.
     predicted : (T,) int32
@@ -63,7 +63,7 @@ class Place:
     grammar, weights : Grammar, (P,) array
         How labels depend on each other, and the weights of the label patterns.
     labels : Labels
-        What the labels are called.
+        Names of the labels.
     """
 
     part: Scores
@@ -92,9 +92,9 @@ class Place:
     def explain(
         self, pair: tuple[int, int], bias: float, features: Table, *, explains_arcs: bool
     ) -> Explanation:
-        """Put everything together; `bias` and `features` make up the position's own scores.
+        """Compute the explanation; `bias` and `features` add up to the scores of the position.
 
-        If they explain arcs, those into the position are among them.
+        If features contribute to arcs, the arcs into the position are included.
         """
         label, against = pair
         part, position = self.part, self.position
@@ -130,7 +130,7 @@ class Place:
         )
 
     def _log_z(self, code: int) -> float:
-        """Log of the sum over the labellings that have a label here; -inf if there is none."""
+        """Log of the sum over the labellings with this label here; -inf if there is none."""
         nodes = self.part.nodes.copy()
         nodes[self.position] = -np.inf
         nodes[self.position, code] = self.part.nodes[self.position, code]
@@ -153,7 +153,7 @@ class Place:
         figures = marginals[self.position]
         others = np.delete(np.arange(len(figures)), code)
         figures = figures[others]
-        if not figures.any():  # all are too improbable for a probability, or impossible
+        if not figures.any():  # all probabilities underflow, or are impossible
             figures = np.array(list(map(self._log_z, others.tolist())))
         if not len(others) or figures.max() == -np.inf:
             raise ValueError(
@@ -163,14 +163,14 @@ class Place:
         return int(others[figures.argmax()])
 
     def weigh_transitions(self, pair: tuple[int, int], *, explains_arcs: bool) -> Table:
-        """Weights of the patterns through the position, by where they end.
+        """Weights of the patterns through the position, by the position where they end.
 
         Edges into the position are left out if the features explain arcs.
         """
         relatives = Relatives.of(self.part, self.position)
         edges, first_edge = self.part.edges, 1 if explains_arcs else 0
         reach = max(self.grammar.patterns.longest - 1, 0 if edges is None else 1)
-        # Nothing ends at a root.
+        # No pattern ends at a root.
         ends = [
             (offset, end)
             for offset, end in (relatives.generations(reach) if reach else [])
@@ -202,13 +202,13 @@ class Place:
         )
 
     def _where_they_end(self, ends: list[tuple[int, int]]) -> dict[str, NDArray[np.int64]]:
-        """Positions at which patterns end; in a chain offsets say as much."""
+        """Positions at which patterns end; in a chain, offsets are enough."""
         if self.part.parents is None:
             return {}
         return {"end": np.array([end for _, end in ends], np.int64)}
 
     def _edge_taken(self, edges: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-        """Score of the edge that the last of some labels takes, of those into its position."""
+        """Score of the edge into a position that the last of these labels takes."""
         chain = self.part.trellis if edges.ndim == 1 else trellis.Chain(self.part.n_labels)
         arc = int(chain.arcs_taken(labels, np.array([0, len(labels)]))[-1])
         return float(edges.ravel()[arc]) if arc >= 0 else 0.0
@@ -218,7 +218,7 @@ class Place:
         part, kept = self.part, relatives.without_descendants()
         parents = None
         if part.parents is not None:
-            # Those that are kept have parents that are.
+            # The parents of the positions that are kept are kept too.
             above = relatives.parents[kept]
             parents = np.where(above < 0, -1, np.searchsorted(kept, above)).astype(np.int32)
         return replace(

@@ -1,4 +1,4 @@
-"""Relatives: which positions the label of a position depends on directly, in chains and in trees.
+"""Relatives: the positions whose labels a label depends on directly, in chains and in trees.
 
 In a chain the parent of a position is the one before it, and its child the one after it.
 """
@@ -17,7 +17,7 @@ __all__ = ["Relatives"]
 
 @dataclass(frozen=True, eq=False)
 class Relatives:
-    """The parent, the children and all others of a position of one sequence.
+    """The parent, children and descendants of a position in a sequence.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Relatives:
 
     @classmethod
     def of(cls, part: Scores, position: int) -> Relatives:
-        """Those of a position of the one sequence that scores are of."""
+        """The relatives of a position of the only sequence in `scores`."""
         parents = np.arange(-1, part.n_positions - 1)
         return cls(position, parents if part.parents is None else part.parents.astype(np.int64))
 
@@ -54,18 +54,18 @@ class Relatives:
 
     @property
     def n_ancestors(self) -> int:
-        """How many positions there are on the way to the root."""
+        """Number of ancestors."""
         return len(self.path(self.position, len(self.parents))) - 1
 
     def path(self, end: int, reach: int) -> list[int]:
-        """The way to a position from its ancestor so many generations above, or from the root."""
+        """The path to a position from an ancestor, this many generations above, or the root."""
         path = [end]
         while len(path) <= reach and (above := int(self.parents[path[-1]])) >= 0:
             path.append(above)
         return path[::-1]
 
     def generations(self, reach: int) -> list[tuple[int, int]]:
-        """The position and its descendants, with how many generations they are below it."""
+        """The position and its descendants, with the number of generations between them."""
         found, level = [(0, self.position)], [self.position]
         for generation in range(1, reach + 1):
             level = self.children_of(level)
@@ -73,7 +73,7 @@ class Relatives:
         return found
 
     def without_descendants(self) -> NDArray[np.int64]:
-        """All positions but those below this one, in order."""
+        """All positions except the descendants of this one, in order."""
         is_below = np.zeros(len(self.parents), np.bool_)
         level = [self.position]
         while level := self.children_of(level):

@@ -1,7 +1,7 @@
-"""Files of sequences: CoNLL columns, CSV, Parquet, Feather, JSON lines, CRFsuite's attributes.
+"""Files of sequences: CoNLL columns, CSV, Parquet, Feather, JSON lines, CRFsuite attributes.
 
-`make_recipe` finds out how a file is read; `read_file` reads all of it, `stream_file` a file of
-any length in bounded memory, and `open_writer` writes it again with further columns.
+`make_recipe` finds out how to read a file; `read_file` reads all of it, `stream_file` reads a file
+of any length in bounded memory, and `open_writer` writes its rows with additional columns.
 """
 
 from hedgerow.files.batch import Batch

@@ -1,4 +1,4 @@
-"""Arrow files, which are Feather files too: tables whose columns have types."""
+"""Arrow files, including Feather: tables whose columns have types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedgerow.files.typed_tables import TypedWriter, as_file_errors, place_of, s
 
 
 def read_schema(source: Source) -> Any:
-    """Names and types of the columns; the source stays as it was."""
+    """Names and types of the columns; nothing of the source is consumed."""
     with as_file_errors(source.path, "Arrow"):
         if not source.is_plain_file:
             return ipc.open_file(pa.BufferReader(source.peek(-1))).schema
@@ -42,7 +42,7 @@ def _read_parts(reader: Any, path: Path, n_rows: int) -> Iterator[pa.Table]:
             yield part.slice(first, n_rows)
 
 
-# Categories are numbered anew where more of them come up.
+# Categories are renumbered when new ones appear.
 OPTIONS = ipc.IpcWriteOptions(emit_dictionary_deltas=True, unify_dictionaries=True)
 ArrowWriter = partial(TypedWriter, open_writer=partial(ipc.new_file, options=OPTIONS))
-"""Writes the rows of an Arrow file again, with further columns."""
+"""Writes the rows of an Arrow file with additional columns."""

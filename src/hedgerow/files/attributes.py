@@ -1,8 +1,8 @@
-"""Attributes of CoNLL columns for those who bring no template.
+"""Default attributes of CoNLL columns, if there is no template.
 
-Every column at the positions up to two places away, pairs of neighbouring cells of a column,
-triples of all columns but the first, pairs of columns; and the looks of the first column, which
-mostly holds words.
+Every column at up to two positions before and after, pairs of neighbouring cells of a column,
+triples for all columns but the first, pairs of columns; and prefixes, suffixes and the shape of the
+first column, which usually contains words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REACH = 2
 
 
 def default_template(columns: Mapping[int, str]) -> Template:
-    """The attributes of columns that are given by number and name."""
+    """The attributes of columns, given by number and name."""
     numbers = list(columns)
     attributes = [
         _attribute(columns, Cell(offset, number))
@@ -34,6 +34,6 @@ def default_template(columns: Mapping[int, str]) -> Template:
 
 
 def _attribute(columns: Mapping[int, str], *cells: Cell) -> Attribute:
-    """``word[-1]|word[0]=`` and the cells, with ``|`` between them."""
+    """``word[-1]|word[0]=`` and the cells, joined by ``|``."""
     name = "|".join(f"{columns[cell.column]}[{cell.offset}]" for cell in cells)
     return Attribute((f"{name}=", *["|"] * (len(cells) - 1), ""), cells)

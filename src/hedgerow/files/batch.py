@@ -17,20 +17,20 @@ class Batch:
     Attributes
     ----------
     X : sequence
-        The sequences, as estimators take them: lists of attributes, or Arrow tables of features.
+        The sequences, in a format that estimators accept: lists of attributes, or Arrow tables.
     y : list of lists, or None
-        Their labels, None for one that is not given; None if labels were not asked for.
+        Their labels, with None for a missing one; None if labels were not requested.
     rows : object
-        What the writer needs to write them again, with more columns.
+        What the writer needs to write the rows with additional columns.
     known : list of lists, or None
-        Labels that are known beforehand, as text, None for an empty cell; None if they were not
-        asked for.
+        Labels that are already known, as text, with None for an empty cell; None if they were not
+        requested.
     weights : list of float, or None
-        How much each sequence counts, where the file says so.
+        Weight of each sequence, if the file contains weights.
     parents : list of lists, or None
-        Heads of the positions, counted from 1 with 0 for a root, where the recipe names a column.
+        Heads of the positions, counted from 1 with 0 for a root, if the recipe names a column.
     names : list or None
-        Ids of the groups that the sequences of a table are.
+        Group ids of the sequences of a table.
     """
 
     X: Sequence[Any]
@@ -43,7 +43,7 @@ class Batch:
 
     @property
     def graph(self) -> dict[str, Any]:
-        """What estimators have to know of tree-shaped graphs, as arguments of their methods."""
+        """Arguments about tree-shaped graphs for the methods of estimators."""
         return {} if self.parents is None else {"parents": self.parents}
 
     @property
@@ -58,5 +58,5 @@ class Batch:
 
 
 def cut(values: list[Value], offsets: Sequence[int]) -> list[list[Value]]:
-    """Cut what stands for all positions into sequences."""
+    """Split a list with one entry per position into sequences."""
     return [values[start:stop] for start, stop in pairwise(offsets)]

@@ -1,4 +1,4 @@
-"""Cells: values as text files show them."""
+"""Cells: values as text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 def to_cells(columns: Mapping[str, Sequence[Any]], empty: str) -> list[list[str]]:
     """Text of the values of columns, each given as a list of sequences of values.
 
-    Numbers that are not whole have six digits; `empty` stands for None.
+    Numbers that are not integers have six digits; `empty` replaces None.
     """
     return [_to_text(flatten(sequences), empty) for sequences in columns.values()]
 
 
 def flatten(sequences: Sequence[Any]) -> list[Any]:
-    """One list of plain values, of lists and arrays alike."""
+    """One list of plain values, from lists and arrays alike."""
     lists = (values.tolist() if hasattr(values, "tolist") else values for values in sequences)
     return list(chain.from_iterable(lists))
 

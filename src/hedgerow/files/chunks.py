@@ -1,4 +1,4 @@
-"""Chunks: the bytes of a text file, cut between its sequences."""
+"""Chunks: the bytes of a text file, split between its sequences."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.source import Source
 
-# What a line is taken to measure before any has been seen.
+# Assumed length of a line before any has been read.
 BYTES_PER_LINE = 16
-MARK = b"\xef\xbb\xbf"  # of UTF-8 at the beginning of a file
+MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
 
 _BLANK = re.compile(rb"\n[ \t\r]+\n")
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Lines of whole sequences, without their ends.
+    """Lines of whole sequences, without line breaks.
 
     Attributes
     ----------
     first : int
         Number of the first line, from 1.
     lines : list of bytes
-        The lines, blank ones and all others.
+        All lines, including blank ones.
     newline : bytes
         How the lines of the file end.
     """
@@ -36,9 +36,9 @@ class Chunk:
 
 
 def read_chunks(source: Source, n_lines: int) -> Iterator[Chunk]:
-    """Cut a file at blank lines, into chunks of about so many lines.
+    """Split a file at blank lines, into chunks of about this many lines.
 
-    A sequence that is longer is read whole.
+    A longer sequence is read completely.
     """
     first, newline = 1, b"\n"
     for data in _cut_at_blanks(source, n_lines):
@@ -55,7 +55,7 @@ def read_chunks(source: Source, n_lines: int) -> Iterator[Chunk]:
 
 
 def decode(cells: Iterable[bytes], path: Path, number: Callable[[int], int]) -> list[str]:
-    """Text of cells that hold no line break; ``number(i)`` is the line of cell i."""
+    """Text of cells that contain no line break; ``number(i)`` is the line of cell i."""
     try:
         return b"\n".join(cells).decode().split("\n")
     except UnicodeDecodeError:
@@ -85,7 +85,7 @@ def _cut_at_blanks(source: Source, n_lines: int) -> Iterator[bytes]:
         data = ahead + part
         end = len(data) if is_done else _last_blank(data, len(ahead))
         if end == 0:
-            # One sequence so far: read more and more of it at a time.
+            # No blank line so far: read more and more at a time.
             ahead, growth = data, growth * 2
             continue
         whole, ahead, growth = data[:end], data[end:], 1

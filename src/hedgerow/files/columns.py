@@ -17,9 +17,9 @@ def find_column(columns: Sequence[str], which: int | str, path: Path) -> int:
     columns
         Names of all columns.
     which
-        A name; or a number from 0, or from the end if it is negative, also as a string.
+        A name, or a number: from 0, or from the end if it is negative; also as a string.
     path
-        The file they are in, for the message of a `FileError`.
+        The file, for the message of a `FileError`.
     """
     if isinstance(which, str) and which in columns:
         check_named_once(columns, [which], path)
@@ -41,7 +41,7 @@ def check_named_once(columns: Sequence[str], used: Iterable[str], path: Path) ->
 
 
 def list_columns(columns: Sequence[str]) -> str:
-    """Say which columns there are."""
+    """A list of the columns, for messages."""
     if list(columns) == number_columns(len(columns)):
         return f"the columns have no names and are numbered from 0 to {len(columns) - 1}"
     shown = ", ".join(map(repr, columns[:20]))
@@ -49,5 +49,5 @@ def list_columns(columns: Sequence[str]) -> str:
 
 
 def number_columns(n_columns: int) -> list[str]:
-    """Names of columns that have none."""
+    """Names for columns that have none."""
     return [str(number) for number in range(n_columns)]

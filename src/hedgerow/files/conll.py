@@ -1,8 +1,8 @@
-"""CoNLL files: a line per position, columns side by side, a blank line between sequences.
+"""CoNLL files: one line per position, several columns, a blank line between sequences.
 
-Cells stand apart by white space or, where a file has tabs, by tabs. Not positions, and written
-again as they are: ``-DOCSTART-`` lines, comments (lines that begin with ``#``, stand before the
-first position of a sequence and have not the file's number of columns), and in CoNLL-U files the
+Cells are separated by white space or, if a file has tabs, by tabs. Some lines are not positions,
+and are written unchanged: ``-DOCSTART-`` lines; comments (lines that begin with ``#``, come before
+the first position of a sequence and have a different number of columns); and in CoNLL-U files the
 lines of multiword tokens and empty nodes.
 """
 
@@ -27,7 +27,7 @@ from hedgerow.files.template import Template
 
 NAMES_OF_CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
 
-# The line of a multiword token or of an empty node of CoNLL-U.
+# A line with a multiword token or an empty node of CoNLL-U.
 NO_POSITION = re.compile(rb"\d+[.-]\d+\t")
 NAMING_LINE = re.compile(rb"#\s*(?:global\.)?columns\s*[=:]\s*(.*\S)\s*")
 
@@ -60,7 +60,7 @@ class Lines:
     cells: list[list[bytes]]
 
     def joined(self, after: Lines) -> Lines:
-        """These lines and those that follow them."""
+        """These lines and the next ones."""
         n_lines, n_positions = len(self.lines), len(self.places)
         return Lines(
             self.first,
@@ -77,14 +77,14 @@ class Lines:
 
 
 def split_lines(lines: list[bytes], delimiter: str | None) -> list[list[bytes]]:
-    """The cells of lines; none of one that is blank."""
+    """The cells of lines; none for a blank line."""
     if delimiter is None:
         return [line.split() for line in lines]
     return [line.split(b"\t") if line.strip() else [] for line in lines]
 
 
 class LineReader:
-    """Tells the positions of a file from its other lines, and checks their number of cells."""
+    """Distinguishes positions from other lines, and checks their number of cells."""
 
     def __init__(
         self,
@@ -126,10 +126,10 @@ class LineReader:
         return found
 
     def finds_width(self, chunk: Chunk, *, is_last: bool) -> bool:
-        """Learn the number of columns from the first line that is no comment.
+        """Learn the number of columns from the first line that is not a comment.
 
-        Lines that begin with ``#`` are comments or positions; which, is known only then. In a file
-        of such lines alone those with a number of columns that is expected are positions.
+        Only then is it known whether lines that begin with ``#`` are comments or positions. In a
+        file of such lines only, those with the expected number of columns are positions.
         """
         if self._width is None:
             split = enumerate(split_lines(chunk.lines, self._delimiter))
@@ -167,7 +167,7 @@ class LineReader:
 
 
 def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterator[Lines]:
-    """Lines of whole sequences, at least one sequence at a time, all lines of the file in all."""
+    """All lines of the file, as lines of whole sequences, at least one sequence at a time."""
     held: Lines | None = None
     for chunk in _with_width(read_chunks(source, n_positions), reader):
         lines = reader.read(chunk)
@@ -183,7 +183,7 @@ def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterat
 
 
 def _with_width(chunks: Iterator[Chunk], reader: LineReader) -> Iterator[Chunk]:
-    """The same chunks; those at the beginning that do not show the number of columns are joined."""
+    """The same chunks, with leading chunks joined until the number of columns is known."""
     ahead: Chunk | None = None
     for chunk in chunks:
         if ahead is not None:
@@ -218,7 +218,7 @@ def stream_conll(request: Request) -> Iterator[Batch]:
 
 
 def _read_labels(texts: list[str]) -> list[str | None]:
-    """Labels, None where a cell is empty; each is one object, however often it occurs."""
+    """Labels, None where a cell is empty; equal labels are the same object."""
     labels: dict[str, str | None] = {text: text or None for text in dict.fromkeys(texts)}
     return [labels[text] for text in texts]
 
@@ -244,14 +244,14 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
 
 
 def _find_known(request: Request, known: int | str, width: int) -> int:
-    """Number of a column that may be one more than those of the recipe."""
+    """Number of a column, which may be one more than those of the recipe."""
     columns = request.recipe.columns
     names = [*columns, *number_columns(width)[len(columns) :]]
     return find_column(names[:width], known, request.path)
 
 
 class ConllWriter:
-    """Writes the lines of a CoNLL file again, with further columns."""
+    """Writes the lines of a CoNLL file with additional columns."""
 
     def __init__(self, sink: BinaryIO, recipe: Recipe) -> None:
         self._sink = sink
@@ -260,7 +260,7 @@ class ConllWriter:
         self._is_conllu = is_conllu(recipe.columns)
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append columns to the positions of a batch; all its other lines stay as they are."""
+        """Append columns to the positions of a batch; all other lines are unchanged."""
         rows: Lines = batch.rows
         out = list(rows.lines)
         cells = to_cells(columns, empty="_")
@@ -276,7 +276,7 @@ class ConllWriter:
         self._sink.write(rows.newline.join(out) + rows.newline)
 
     def close(self, *, whole: bool) -> None:
-        """Nothing comes after the last row."""
+        """Nothing follows the last row."""
 
 
 def is_conllu(columns: Sequence[str]) -> bool:

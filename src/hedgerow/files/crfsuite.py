@@ -1,8 +1,7 @@
-r"""CRFsuite files: a line per position, its label and then its attributes, with tabs between them.
+r"""CRFsuite files: one line per position, with its label and its attributes, separated by tabs.
 
-An attribute is a name, or ``name:value``; in names ``\:`` stands for a colon and ``\\`` for a
-backslash. Blank lines stand between sequences. A line ``@weight:2.5`` in a sequence says how much
-it counts.
+An attribute is a name, or ``name:value``; in names ``\:`` is a colon and ``\\`` a backslash. Blank
+lines separate sequences. A line ``@weight:2.5`` sets the weight of a sequence.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hedgerow.files.columns import find_column
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.request import Request
 
-# A name, with what is escaped in it, and a value.
+# A name, which may contain escaped characters, and a value.
 _FIELD = re.compile(r"((?:[^:\\]|\\.)*):(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([:\\])")
 
@@ -30,7 +29,7 @@ Position = list[str] | dict[str, float]
 
 
 class ItemReader:
-    """Puts the lines of a file together to sequences."""
+    """Assembles the lines of a file into sequences."""
 
     def __init__(self, path: Path, shared: dict[str, str] | None) -> None:
         self._path = path
@@ -42,7 +41,7 @@ class ItemReader:
         self._weight = 1.0
 
     def read(self, line: str, number: int) -> None:
-        """Take in one line."""
+        """Process one line."""
         if not line or line.isspace():
             self._begins, self._weight = True, 1.0
         elif line.startswith("@weight"):
@@ -99,9 +98,9 @@ class ItemReader:
 
 
 def format_position(label: Any, names: Sequence[str]) -> str:
-    """A position as a line; without a label and without names it has the name ``(none)``.
+    """A position as a line; without a label and names, the line is ``(none)``.
 
-    Otherwise the line would be blank, and end the sequence.
+    A blank line would end the sequence.
     """
     names = names if label is not None or names else ["(none)"]
     return "\t".join(_escape(str(text)) for text in ("" if label is None else label, *names))
@@ -121,7 +120,7 @@ def _unescape(name: str) -> str:
 
 
 def _to_number(text: str) -> float | None:
-    """A finite number; an empty text is 1, as in CRFsuite."""
+    """A finite number; empty text is 1, as in CRFsuite."""
     try:
         value = float(text) if text.strip() else 1.0
     except ValueError:
@@ -147,7 +146,7 @@ def stream_crfsuite(request: Request) -> Iterator[Batch]:
 
 
 class CrfsuiteWriter:
-    """Writes labels, a line per position, a blank line after each sequence."""
+    """Writes labels, one line per position, with a blank line after each sequence."""
 
     def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
@@ -161,4 +160,4 @@ class CrfsuiteWriter:
             self._sink.write(b"\n")
 
     def close(self, *, whole: bool) -> None:
-        """Nothing comes after the last row."""
+        """Nothing follows the last row."""

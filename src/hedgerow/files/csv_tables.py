@@ -1,4 +1,4 @@
-"""CSV files: tables as text. Rows are kept as they stand, and written again so."""
+"""CSV files: tables as text. Rows are kept as text, and written unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hedgerow.files.request import Request
 from hedgerow.files.source import Source
 from hedgerow.files.tables import TableColumns
 
-# A column of what is read that holds the rows as they stand in the file.
+# A column with the unchanged text of each row.
 ROW = "\n"
 BYTES_PER_ROW = 64
 TOO_LARGE = 1e19  # for an integer: what is written as one is no number
@@ -69,7 +69,7 @@ def stream_csv(request: Request) -> Iterator[Batch]:
 
 
 class Records:
-    """Rows of a CSV file as bytes; a row goes on over a line break within quotes."""
+    """Rows of a CSV file as bytes; a row continues over a line break within quotes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -89,7 +89,7 @@ class Records:
         return data.removeprefix(MARK) or None
 
     def stream(self, n_rows: int) -> Iterator[tuple[list[bytes], list[int]]]:
-        """About so many rows at a time, and the lines they begin at."""
+        """About this many rows at a time, and the numbers of their first lines."""
         size, growth = BYTES_PER_ROW, 1
         while part := self._source.read(n_rows * size * growth):
             rows, self._ahead = _split_records(self._ahead + part)
@@ -118,7 +118,7 @@ class Records:
 
 
 def _split_records(data: bytes) -> tuple[list[bytes], bytes]:
-    """Whole rows, and the beginning of the one that follows."""
+    """Complete rows, and the beginning of the next one."""
     lines = data.split(b"\n")
     if b'"' not in data:
         return lines[:-1], lines[-1]
@@ -158,7 +158,7 @@ def _read_rows(
 
 
 def _to_file_error(error: Exception, lines: list[int], header: Header, path: Path) -> FileError:
-    """What Arrow says, with the line and the column it is about."""
+    """An error from Arrow, with the line and the column."""
     message, line = str(error), None
     column = _COLUMN_OF_ERROR.match(message)
     row = _ROW_OF_ERROR.search(message)
@@ -178,7 +178,7 @@ def infer_types(path: Path, source: Source, header: Header, features: Sequence[i
     try:
         table = arrow_csv.read_csv(pa.BufferReader(data), parse_options=options)
     except pa.ArrowInvalid as error:
-        # Read as text it fails at a line that can be named.
+        # Reading it as text fails at a line that can be named.
         records, types = Records(source), dict.fromkeys(header.names, pa.string())
         records.first()
         for rows, lines in records.stream(1 << 16):
@@ -189,12 +189,12 @@ def infer_types(path: Path, source: Source, header: Header, features: Sequence[i
             largest = pc.max(pc.abs(table.column(number))).as_py()
             if largest is not None and largest >= TOO_LARGE:
                 _refuse_digits(path, data, options, table.column_names[number])
-    # Bytes are text that is not UTF-8: the error when it is read says where.
+    # Binary data are text that is not UTF-8: the error when it is read names the line.
     return [pa.string() if pa.types.is_binary(dtype) else dtype for dtype in table.schema.types]
 
 
 def _refuse_digits(path: Path, data: bytes, options: Any, name: str) -> None:
-    """Raise `FileError` if a column of numbers holds strings of digits that are longer than any."""
+    """Raise `FileError` if a numeric column contains strings of digits that are too long."""
     as_text = arrow_csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
     column = arrow_csv.read_csv(
         pa.BufferReader(data), parse_options=options, convert_options=as_text
@@ -212,7 +212,7 @@ def _refuse_digits(path: Path, data: bytes, options: Any, name: str) -> None:
 
 
 class CsvWriter:
-    """Writes the rows of a CSV file again, with further columns."""
+    """Writes the rows of a CSV file with additional columns."""
 
     def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
@@ -235,11 +235,11 @@ class CsvWriter:
         )
 
     def close(self, *, whole: bool) -> None:
-        """Nothing comes after the last row."""
+        """Nothing follows the last row."""
 
 
 def check_new_names(new: Mapping[str, Any], old: Sequence[str], path: Path) -> None:
-    """Refuse a further column that has the name of one that is there."""
+    """Raise an error for an additional column whose name exists already."""
     for name in new:
         if name in old:
             raise FileError(

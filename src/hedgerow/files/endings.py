@@ -1,4 +1,4 @@
-"""Endings: what the name of a file says about what is in it."""
+"""File extensions: what the name of a file says about its format."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ FORMAT_OF_ENDING: dict[str, Format] = {
     ".conll": "conll",
     ".conllu": "conll",
 }
-# Endings that files of a format may have too, though they do not tell it.
+# Extensions that files of a format may have, although they do not determine it.
 ALSO: dict[Format, tuple[str, ...]] = {
     "csv": (".tsv", ".txt"),
     "jsonl": (".json",),
     "conll": (".txt", ".tsv"),
     "crfsuite": (".txt",),
-    "facts": (".txt", ".tsv"),  # what is written of them: labels alone
+    "facts": (".txt", ".tsv"),  # their output: labels only
 }
-# Files of other programs, which nothing here writes as a table or as lines of text.
+# Extensions of other programs, for which no table or text is written.
 FOREIGN_ENDINGS = (
     *(".xlsx", ".xls", ".xlsm", ".ods", ".doc", ".docx", ".pdf", ".html", ".htm", ".xml", ".yaml"),
     *(".json", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".mat", ".h5", ".hdf5", ".avro"),
@@ -39,25 +39,25 @@ FOREIGN_ENDINGS = (
 
 
 def ending_of(path: Path) -> str:
-    """The ending of a name, such as ``.csv``, in lower case; that of ``a.csv.gz`` is ``.csv``."""
+    """The extension of a name, such as ``.csv``, in lower case; for ``a.csv.gz`` it is ``.csv``."""
     return os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path), flags=re.IGNORECASE))[1].lower()
 
 
 def format_of_name(path: Path) -> Format | None:
-    """The format that the name of a file says, if it says one."""
+    """The format given by the name of a file, if any."""
     return FORMAT_OF_ENDING.get(ending_of(path))
 
 
 def endings_of(format: Format) -> tuple[str, ...]:
-    """Endings of the names of files that hold rows of this format."""
+    """Extensions of files with rows of this format."""
     own = (ending for ending, name in FORMAT_OF_ENDING.items() if name == format)
     return (*own, *ALSO.get(format, ()))
 
 
 def may_hold(path: Path, format: Format) -> bool:
-    """Whether a name can be that of a file that holds rows of this format.
+    """Whether a file of this name may contain rows of this format.
 
-    Tables have one of few endings, or none; lines of text may have any that is not taken.
+    Tables have one of a few extensions, or none; lines of text may have any other extension.
     """
     ending = ending_of(path)
     if not ending or ending in endings_of(format):

@@ -8,17 +8,17 @@ Path = str | os.PathLike[str]
 
 
 def display_name(path: Path) -> str:
-    """What a file is called in messages; ``-`` is standard input."""
+    """The name of a file in messages; ``-`` is standard input."""
     return "standard input" if os.fspath(path) == "-" else os.fspath(path)
 
 
 class FileError(ValueError):
-    """A file is not what it was taken for; the message says where, and what was expected.
+    """A file cannot be read as expected; the message says where, and what was expected.
 
     Attributes
     ----------
     path : str
-        The file, as it was named; ``-`` is standard input.
+        The file name as it was given; ``-`` is standard input.
     line : int or None
         The line, counted from 1.
     """
@@ -32,5 +32,5 @@ class FileError(ValueError):
         super().__init__(f"{where}: {' '.join(complaint.splitlines()).strip()}")
 
     def __reduce__(self) -> tuple[type[FileError], tuple[str, str, int | None]]:
-        """To be raised again in another process."""
+        """Support for raising it again in another process."""
         return FileError, (self.path, self._complaint, self.line)

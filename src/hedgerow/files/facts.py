@@ -1,4 +1,4 @@
-"""Files of facts: a schema, in JSON, that says which tables of facts there are beside it."""
+"""Files of facts: a schema, in JSON, that describes tables of facts in the same folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_schema", "query_parameters", "read_facts", "read_schema", "stream_facts"]
 
-# What a schema may say of the tables, and of the queries.
+# Keys of a schema about the tables, and about the queries.
 OF_TABLES = ("events", "tables", "sequence", "label", "key", "references")
 OF_QUERIES = (
     "modes",
@@ -33,7 +33,7 @@ OF_QUERIES = (
 
 
 def is_schema(path: Path, head: bytes) -> bool:
-    """Whether a file, which begins with `head`, is the schema of tables of facts."""
+    """Whether a file that begins with `head` is a schema of tables of facts."""
     try:
         return os.fspath(path).endswith(".json") and isinstance(json.loads(head)["events"], str)
     except (ValueError, KeyError, TypeError):
@@ -41,7 +41,7 @@ def is_schema(path: Path, head: bytes) -> bool:
 
 
 def stream_facts(request: Request) -> Iterator[Batch]:
-    """Read all tables, which make up one batch."""
+    """Read all tables, which form one batch."""
     if request.known is not None:
         raise FileError(request.path, "tables of facts have no column of labels that are known")
     schema = read_schema(request.path, request.source.read())
@@ -72,12 +72,12 @@ def read_schema(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def query_parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of `RelationalFeatures` that a schema has."""
+    """Parameters of `RelationalFeatures` in a schema."""
     return {name: schema[name] for name in OF_QUERIES if name in schema}
 
 
 def read_facts(path: Path, schema: dict[str, Any]) -> tuple[Atoms, list[Any] | None]:
-    """The facts of all tables of a schema, and the column of labels, if it names one."""
+    """The facts of all tables of a schema, and the column of labels, if the schema names one."""
     folder = FilePath(path).parent
     events, labels = _read_table(folder, schema["events"]), None
     tables = {
@@ -99,7 +99,7 @@ def read_facts(path: Path, schema: dict[str, Any]) -> tuple[Atoms, list[Any] | N
 
 
 def _read_table(folder: FilePath, name: str) -> pa.Table:
-    """Read a table; cells of CSV files are text, empty ones are missing."""
+    """Read a table; cells of CSV files are text, and empty ones are missing."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

@@ -1,4 +1,4 @@
-"""Foreign files: those that cannot be read, known by their first bytes, and what to do instead."""
+"""Unsupported files, recognised by their first bytes, and what to do instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hedgerow.files.endings import ending_of
 from hedgerow.files.errors import FileError, Path
 
 TABLE = "save the table as CSV, Parquet, Feather or JSON lines"
-# What files begin with, up to `N_BYTES` bytes, and what they are.
+# The first bytes of files, up to `N_BYTES`, and what kind of file they indicate.
 N_BYTES = 8
 BEGINNINGS = {
     b"FEA1\x00": f"a Feather file of version 1; {TABLE}, such as Feather of version 2",
@@ -27,17 +27,17 @@ BEGINNINGS = {
 }
 FASTA_ENDINGS = (".fasta", ".fa", ".faa", ".fna", ".fastq", ".fq")
 FASTA = (
-    "a FASTA file, with a whole sequence in a line; write one line per position, residue and label "
-    "with a space between them, and a blank line between sequences"
+    "a FASTA file, with a whole sequence on one line; write one line per position, with residue "
+    "and label separated by a space, and a blank line between sequences"
 )
-# A header, and then a line that is one word and no column of labels.
+# A header, followed by a line that is one word and not a column of labels.
 FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 JSON_VALUE = "one value in JSON, over several lines; write one object per line (JSON lines)"
 
 
 def refuse_foreign(path: Path, head: bytes) -> None:
-    """Raise `FileError` for a file that is known, and cannot be read; `head` begins it."""
+    """Raise `FileError` for a known but unsupported kind of file; `head` is its first bytes."""
     what = next((what for begin, what in BEGINNINGS.items() if head.startswith(begin)), None)
     ending = ending_of(path)
     if ending in FASTA_ENDINGS or FASTA_LINES.match(head):

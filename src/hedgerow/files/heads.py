@@ -1,6 +1,6 @@
-"""Heads: a column that says which position is the parent of which, as CoNLL-U has it.
+"""Heads: a column with the parent of each position, as in CoNLL-U.
 
-They count the positions of their sequence from 1; 0 is a root.
+Positions of a sequence are counted from 1; 0 is a root.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ def read_heads(
     offsets: Sequence[int],
     complain: Callable[[int, str], FileError],
 ) -> list[list[Any]]:
-    """Heads of whole sequences, which are as they should be.
+    """Read and check the heads of whole sequences.
 
     Parameters
     ----------
     cells
-        Numbers, or text that they are written in, of all positions.
+        The heads of all positions, as numbers or as text.
     offsets
-        Where the sequences begin and end.
+        Bounds of the sequences.
     complain
-        Makes an error of a position and of what is wrong with its head.
+        Makes an error from a position and a description of what is wrong with its head.
     """
     heads = cut(cells, offsets)
     try:

@@ -1,4 +1,4 @@
-"""JSON lines: tables as text, an object per row. Rows are written again as they are."""
+"""JSON lines: tables as text, one object per row. Rows are written unchanged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hedgerow.files.request import Request
 from hedgerow.files.source import Source
 from hedgerow.files.tables import TableColumns
 
-# Bytes that are read together.
+# Number of bytes that are read at a time.
 BLOCK = 1 << 18
 
 
 class Rows:
-    """Some consecutive rows: the lines, without their ends, and the objects that they hold.
+    """Some consecutive rows: the lines, without line breaks, and their objects.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class Rows:
 
     @property
     def names(self) -> list[str]:
-        """All keys, in the order in which they come up."""
+        """All keys, in the order in which they appear."""
         return list(dict.fromkeys(name for row in self.objects for name in row))
 
     def infer_types(self, used: Collection[int]) -> list[Any]:
-        """Arrow types of all columns; those that are not `used`, by number, may hold anything."""
+        """Arrow types of all columns; those not `used`, by number, may contain anything."""
         return [
             self.column(name).type if number in used else pa.null()
             for number, name in enumerate(self.names)
@@ -65,7 +65,7 @@ class Rows:
             raise self._odd_value(name, values, dtype) from None
 
     def _odd_value(self, name: str, values: list[Any], dtype: Any) -> FileError:
-        """What is wrong with a column: the first value that does not fit."""
+        """What is wrong with a column: the first value of an unexpected type."""
         first = next(value for value in values if value is not None)
         for number, value in zip(self.numbers, values, strict=True):
             line = number
@@ -106,7 +106,7 @@ def read_rows(source: Source) -> Iterator[Rows]:
 
 
 def peek_rows(source: Source) -> Rows:
-    """All rows of a file, which stays unread."""
+    """All rows of a file, without consuming it."""
     rows = Rows(source.path, 1, source.peek(-1).removeprefix(MARK).split(b"\n"))
     if not rows.lines:
         raise FileError(source.path, "the file is empty: it has no line with an object")
@@ -130,7 +130,7 @@ def stream_json(request: Request) -> Iterator[Batch]:
 
 
 def _to_table(rows: Rows, columns: TableColumns) -> pa.Table:
-    """Columns of rows in the types of training, and the rows themselves."""
+    """Columns of rows in the types used in training, and the rows themselves."""
     found = {name: rows.column(name, dtype) for name, dtype in columns.types.items()}
     if columns.label is not None:
         found[columns.label] = rows.column(columns.label, columns.label_type)
@@ -144,7 +144,7 @@ def _to_table(rows: Rows, columns: TableColumns) -> pa.Table:
 
 
 class JsonWriter:
-    """Writes the rows of a file of JSON lines again, with further columns."""
+    """Writes the rows of a file of JSON lines with additional columns."""
 
     def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
@@ -162,4 +162,4 @@ class JsonWriter:
             self._sink.write(row[:-1].rstrip() + b", " + added[1:].encode() + b"\n")
 
     def close(self, *, whole: bool) -> None:
-        """Nothing comes after the last row."""
+        """Nothing follows the last row."""

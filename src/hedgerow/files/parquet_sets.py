@@ -13,12 +13,12 @@ from hedgerow.files.recipe import Recipe
 
 __all__ = ["ParquetSet", "count_rows", "read_parquet_files"]
 
-# Positions that are read at a time: enough to be quick, few enough to need little memory.
+# Number of positions that are read at a time: large enough to be fast, small enough for memory.
 N_POSITIONS = 1 << 16
 
 
 def count_rows(path: Path) -> int:
-    """Number of rows of a Parquet file, which it says itself."""
+    """Number of rows of a Parquet file, from its metadata."""
     from pyarrow import parquet
 
     from hedgerow.files.typed_tables import as_file_errors
@@ -31,21 +31,21 @@ def count_rows(path: Path) -> int:
 def read_parquet_files(
     paths: Sequence[Path], recipe: Recipe, report: Callable[[int], object] | None = None
 ) -> Batch:
-    """Read the sequences of some files, larger than memory if need be.
+    """Read the sequences of Parquet files, which may be larger than memory.
 
     Parameters
     ----------
     paths
-        The files. Every sequence is in one of them.
+        The files. Every sequence must be in a single file.
     recipe
         How they are read.
     report
-        Called with the number of rows that were read, again and again.
+        Called repeatedly with the number of rows read so far.
 
     Raises
     ------
     FileError
-        A file does not fit the recipe, none has a sequence, or a group is in two files.
+        A file does not match the recipe, no file has a sequence, or a group is in two files.
     """
     with ParquetSet(recipe) as files:
         for path in paths:
@@ -54,10 +54,10 @@ def read_parquet_files(
 
 
 class ParquetSet:
-    """Takes files, one after the other, within a ``with``; makes one data set of them.
+    """Reads files, one after another, within a ``with`` block, into one data set.
 
-    Memory holds the labels, the names of sequences and, for every column of text, 4 bytes per
-    position; numbers are in a temporary file, see `hedgerow.encode.table_store.TableStore`.
+    Labels, names of sequences and, for every text column, 4 bytes per position are in memory;
+    numbers are in a temporary file, see `hedgerow.encode.table_store.TableStore`.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -66,7 +66,7 @@ class ParquetSet:
         self._y: list[list[Any]] = []
         self._parents: list[list[Any]] = []
         self._found_in: dict[Any, Path] = {}
-        self._one: dict[Any, Any] = {}  # a label, so that equal ones are one object
+        self._one: dict[Any, Any] = {}  # equal labels are the same object
 
     def __enter__(self) -> ParquetSet:
         return self
@@ -94,7 +94,7 @@ class ParquetSet:
         return names
 
     def finish(self) -> Batch:
-        """All that was read."""
+        """The data set of all files."""
         if not self._y:
             raise FileError(self._last, "the file is empty: it has no sequence")
         parents = None if self._recipe.heads is None else self._parents

@@ -17,7 +17,7 @@ from hedgerow.files.typed_tables import TypedWriter, as_file_errors, place_of, s
 
 
 def read_schema(source: Source) -> Any:
-    """Names and types of the columns; the source stays as it was."""
+    """Names and types of the columns; nothing of the source is consumed."""
     place: Any = source.path if source.is_plain_file else pa.BufferReader(source.peek(-1))
     with as_file_errors(source.path, "Parquet"):
         return parquet.read_schema(place)
@@ -41,4 +41,4 @@ def _read_parts(file: Any, path: Path, n_rows: int) -> Iterator[pa.Table]:
 
 
 ParquetWriter = partial(TypedWriter, open_writer=parquet.ParquetWriter)
-"""Writes the rows of a Parquet file again, with further columns."""
+"""Writes the rows of a Parquet file with additional columns."""

@@ -1,4 +1,4 @@
-"""Reading: the sequences of a file, all at once or some at a time."""
+"""Reading: the sequences of a file, all at once or in batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.encode.cut_frame import CutFrame
     from hedgerow.encode.numbered_names import NumberedNames
 
-# Positions of a batch: enough for the estimators to be quick, few enough to need little memory.
+# Positions per batch: large enough for fast estimators, small enough for little memory.
 N_POSITIONS = 1 << 13
 
 
@@ -37,9 +37,9 @@ def read_file(
     recipe
         How it is read, see `make_recipe`.
     labels
-        Whether its labels are wanted.
+        Whether to read its labels.
     known
-        A column of labels that are known beforehand, see `Batch.known`.
+        A column of labels that are already known, see `Batch.known`.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def read_file(
     Raises
     ------
     FileError
-        The file does not fit the recipe, or has no sequence.
+        The file does not match the recipe, or has no sequence.
     """
     with open_source(path) as source:
         request = Request(source, recipe, labels, known, N_POSITIONS, keeps_all=True)
@@ -78,9 +78,9 @@ def stream_file(
 ) -> Iterator[Batch]:
     """Read a file of any length in bounded memory.
 
-    Parameters are those of `read_file`, about how many positions there are in a batch, and whether
-    a table without its group column is read, as one sequence. Every batch holds whole sequences,
-    at least one.
+    The parameters are those of `read_file`, the approximate number of positions in a batch, and
+    whether a table without its group column is accepted and read as one sequence. Every batch
+    contains whole sequences, at least one.
     """
     with open_source(path) as source:
         yield from _stream(
@@ -95,9 +95,9 @@ def _stream(request: Request) -> Iterator[Batch]:
 
 
 def _next_batch(batches: Iterator[Batch]) -> Batch | None:
-    """The next batch, made without a search for garbage.
+    """The next batch, made with garbage collection turned off.
 
-    It is thousands of objects and no cycle, and searching them over and over takes as long as
+    A batch is thousands of objects without cycles, and collecting again and again takes as long as
     making them.
     """
     was_enabled = gc.isenabled()
@@ -110,7 +110,7 @@ def _next_batch(batches: Iterator[Batch]) -> Batch | None:
 
 
 def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
-    """Who reads files of a format; Arrow is imported for tables only."""
+    """The function that reads files of a format; Arrow is imported for tables only."""
     if format == "conll":
         return stream_conll
     if format == "crfsuite":
@@ -135,7 +135,7 @@ def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
 
 
 def _only_if_needed(weights: list[float] | None) -> list[float] | None:
-    """None where all sequences count the same."""
+    """None if all sequences have the same weight."""
     return weights if weights and any(weight != 1 for weight in weights) else None
 
 

@@ -11,10 +11,10 @@ from hedgerow.files.template import PAIR_PREFIX, Template
 Format = Literal["conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 TABLES: tuple[Format, ...] = ("csv", "parquet", "arrow", "jsonl")
-# Formats of files without columns to choose from.
+# Formats without columns to choose from.
 COLUMNLESS: tuple[Format, ...] = ("crfsuite", "facts")
 
-# What may stand between the cells of a CSV file.
+# Possible separators of cells in a CSV file.
 DELIMITERS = (",", ";", "\t")
 
 Kind = Literal["number", "integer", "bool", "text"]
@@ -22,32 +22,32 @@ Kind = Literal["number", "integer", "bool", "text"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the files of a model are read; plain data that a model keeps in its own file.
+    """How the files of a model are read; plain data that are stored in the model file.
 
     Attributes
     ----------
     format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"}
-        What kind of file it is; Feather files are "arrow", JSON lines "jsonl", and a schema of
-        tables of facts is "facts".
+        Format of the file; Feather files are "arrow", JSON lines "jsonl", and a schema of tables of
+        facts is "facts".
     columns : tuple of str
-        Names of the columns: those the file gives them, or "0", "1", and so on. Empty for CRFsuite
+        Names of the columns: those in the file, or "0", "1", and so on. Empty for CRFsuite
         files and for facts, which have none.
     label : int
-        Number of the column that holds the labels.
+        Number of the label column.
     group : int or None
-        Number of the column that says which rows belong together, in tables.
+        Number of the column with the sequence ids, in tables.
     features : tuple of int
-        Numbers of the columns that the model looks at.
+        Numbers of the feature columns.
     kinds : tuple of {"number", "integer", "bool", "text"}
-        What the columns of a table hold; empty for other files.
+        Types of the columns of a table; empty for other files.
     template : tuple of str or None
-        Lines of a CRF++ template; None for attributes that hedgerow chooses.
+        Lines of a CRF++ template; None for the default attributes.
     delimiter : str or None
-        What stands between two cells; None for any white space.
+        Separator of cells; None for any white space.
     named : bool
-        Whether the file itself names its columns.
+        Whether the file contains column names.
     heads : int or None
-        Number of the column that says which position is the parent of which, as CoNLL-U has it.
+        Number of the column with the parent of each position, as in CoNLL-U.
     """
 
     format: Format
@@ -62,7 +62,7 @@ class Recipe:
     heads: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """The recipe as JSON values."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -70,9 +70,9 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
-        """Read what `to_json` made; ValueError if it makes no sense."""
+        """Read the output of `to_json`; raises ValueError if it is invalid."""
         known = {field.name for field in fields(cls)}
-        needed = known - {"heads"}  # which recipes of earlier versions do not have
+        needed = known - {"heads"}  # not in recipes of earlier versions
         if not isinstance(values, dict) or not needed <= set(values) <= known:
             raise ValueError(f"a recipe has the entries {', '.join(sorted(known))}")
         plain: dict[str, Any] = {
@@ -85,12 +85,12 @@ class Recipe:
 
     @property
     def is_table(self) -> bool:
-        """Whether files have rows, and columns with names, one of which holds groups."""
+        """Whether files have rows and named columns, one of which contains groups."""
         return self.format in TABLES
 
     @property
     def label_is_last(self) -> bool:
-        """Whether the labels stand in the last column, which a file to tag can do without."""
+        """Whether the labels are in the last column, which a file to tag need not have."""
         return self.label == len(self.columns) - 1
 
     def read_template(self) -> Template:
@@ -100,7 +100,7 @@ class Recipe:
         return Template.parse(self.template)
 
     def parameters(self) -> dict[str, Any]:
-        """What a template says about an estimator: its ``order`` and ``transition_attributes``."""
+        """The parameters of an estimator that a template implies: order, transition_attributes."""
         if self.format != "conll" or self.template is None:
             return {}
         template = self.read_template()

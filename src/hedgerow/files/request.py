@@ -1,4 +1,4 @@
-"""Requests: what is asked of a file that is being read."""
+"""Requests: what to read from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.files.source import Source
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is asked of a file.
+    """What to read from a file.
 
     Attributes
     ----------
@@ -20,15 +20,15 @@ class Request:
     recipe : Recipe
         How it is read.
     labels : bool
-        Whether its labels are wanted.
+        Whether to read its labels.
     known : int, str or None
-        A column of labels that are known beforehand.
+        A column of labels that are already known.
     n_positions : int
-        About how many positions there should be in a batch.
+        Approximate number of positions in a batch.
     keeps_all : bool
-        Whether all batches are kept, as small as they can be; not in a stream.
+        Whether all batches are kept in memory, as compact as possible; not when streaming.
     may_lack_groups : bool
-        Whether a table without its group column is read, as one sequence.
+        Whether a table without its group column is accepted, and read as one sequence.
     """
 
     source: Source
@@ -41,5 +41,5 @@ class Request:
 
     @property
     def path(self) -> Path:
-        """The file, as it was named."""
+        """The file name as it was given."""
         return self.source.path

@@ -1,4 +1,4 @@
-"""Sinks: where what is written goes, a file or standard output."""
+"""Sinks: destinations of output, a file or standard output."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hedgerow.files.errors import Path
 
 @contextmanager
 def open_sink(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write bytes to, ``-`` for standard output; gzipped if it is named so.
+    """Open a file to write bytes to, ``-`` for standard output; gzipped if its name ends in .gz.
 
-    A file is written beside its place and moved there when it is whole.
+    A file is written atomically.
     """
     with _open(os.fspath(path)) as raw:
         if not str(path).endswith(".gz"):
             yield raw
             return
-        # Without a name and a time equal rows give equal files.
+        # Without a name and a time, equal rows give equal files.
         with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
             yield cast(BinaryIO, packed)
 

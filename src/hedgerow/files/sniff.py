@@ -1,4 +1,4 @@
-"""Sniffing: finding out how a file is to be read, where nobody says so."""
+"""Sniffing: find out how to read a file from its name and first lines."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ def make_recipe(
     template: Path | None = None,
     heads: int | str | None = None,
 ) -> Recipe:
-    """Say how a file is read; what is not said is found out from its name and its first lines.
+    """Make a recipe for a file; what is not given is inferred from its name and first lines.
 
-    Columns are given by name, where the file names them, or by number, from 0, or from the end if
-    it is negative.
+    Columns are given by name, if the file contains column names, or by number: from 0, or from the
+    end if negative.
 
     Parameters
     ----------
     path
-        The file; ``-`` is standard input, of which nothing is lost.
+        The file; ``-`` is standard input, which is not consumed.
     format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"}, optional
-        What kind of file it is.
+        Format of the file.
     label
-        The column of the labels. Without it the last one; ``UPOS`` in CoNLL-U files.
+        The label column; by default the last one, or ``UPOS`` in CoNLL-U files.
     group
-        The column that says which rows of a table make up a sequence; tables need it.
+        The column with the sequence ids, which is required for tables.
     features
-        The columns to look at. Without it all others; ``FORM`` in CoNLL-U files.
+        The feature columns; by default all others, or ``FORM`` in CoNLL-U files.
     template
-        A file of CRF++ template lines, for CoNLL columns.
+        A CRF++ template file, for CoNLL columns.
     heads
-        The column that says which position is the parent of which, counted from 1 in its sequence,
-        with 0 for a root, for tree-shaped graphs: ``HEAD`` in CoNLL-U files.
+        For tree-shaped graphs: the column with the parent of each position, counted from 1 in its
+        sequence, with 0 for a root, such as ``HEAD`` in CoNLL-U files.
 
     Raises
     ------
     FileError
-        The file, or the template, is not what it is said to be.
+        The file or the template is not valid.
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
@@ -90,18 +90,18 @@ def make_recipe(
 
 
 def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
-    """Read a table in the format that this file has; all else is as in the recipe.
+    """Adapt a recipe to the format of this file; everything else stays the same.
 
     Parameters
     ----------
     recipe
-        How the file was read that a model was trained on.
+        How the training file of a model was read.
     path
-        Another file; ``-`` is standard input, of which nothing is lost.
+        Another file; ``-`` is standard input, which is not consumed.
     """
     if recipe.format == "facts":
         return recipe
-    with open_source(path) as source:  # of a stream no more is waited for than is needed
+    with open_source(path) as source:  # do not wait for more of a stream than is needed
         head = source.peek(HEAD if source.is_plain_file else N_BYTES)
     refuse_foreign(path, head)
     found = _find_magic(head) or format_of_name(path)
@@ -118,7 +118,7 @@ def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
 
 @dataclass(frozen=True)
 class Said:
-    """What the user says about a file."""
+    """What the user specifies about a file."""
 
     path: Path
     label: int | str | None
@@ -128,7 +128,7 @@ class Said:
     heads: int | str | None = None
 
     def check(self, format: Format) -> None:
-        """Refuse what a format has no use for."""
+        """Raise an error for options that do not apply to a format."""
         complaint = None
         if self.template is not None and format != "conll":
             complaint = f"a template is for CoNLL columns, but this is read as {format}"
@@ -153,7 +153,7 @@ class Said:
             raise FileError(self.path, complaint)
 
     def find_heads(self, columns: Sequence[str], others: set[int]) -> int | None:
-        """Number of the column of heads, which is not one of the others."""
+        """Number of the column of heads, which must not be one of the others."""
         if self.heads is None:
             return None
         number = find_column(columns, self.heads, self.path)
@@ -167,7 +167,7 @@ class Said:
     def choose_features(
         self, columns: Sequence[str], leave_out: set[int], heads: int | None
     ) -> tuple[int, ...]:
-        """Numbers of the columns to look at; all but those to leave out if nothing is said."""
+        """Numbers of the feature columns; by default all except those to leave out."""
         features = self.features
         leave_out = leave_out | ({heads} if heads is not None else set())
         if features is None and is_conllu(columns) and "FORM" in columns:
@@ -175,7 +175,7 @@ class Said:
         if features is None:
             chosen = [number for number in range(len(columns)) if number not in leave_out]
         else:
-            is_set = isinstance(features, AbstractSet)  # which has no order that repeats
+            is_set = isinstance(features, AbstractSet)  # a set, which has no reproducible order
             named = sorted(features, key=str) if is_set else features
             chosen = [find_column(columns, which, self.path) for which in named]
             chosen = sorted(chosen) if is_set else chosen
@@ -296,7 +296,7 @@ def read_template_lines(path: Path) -> tuple[str, ...]:
 
 
 def _check_template(path: Path, recipe: Recipe) -> None:
-    """Refuse a template that asks for columns that are not there, or for the labels."""
+    """Raise an error for a template that uses columns that do not exist, or the labels."""
     assert recipe.template is not None
     Template.parse(recipe.template, path)
     for number, line in enumerate(recipe.template, start=1):
@@ -318,7 +318,7 @@ def _check_template(path: Path, recipe: Recipe) -> None:
 
 
 def _head_lines(head: bytes) -> list[bytes]:
-    """Whole lines at the beginning of a file."""
+    """Complete lines at the beginning of a file."""
     lines = head.removeprefix(MARK).split(b"\n")
     if len(head) >= HEAD and len(lines) > 1:
         lines.pop()
@@ -326,7 +326,7 @@ def _head_lines(head: bytes) -> list[bytes]:
 
 
 def _find_delimiter(lines: list[bytes]) -> str | None:
-    """A tab where lines have tabs and fall into as many cells by them; else white space."""
+    """A tab if lines have tabs and the same number of cells by them; otherwise white space."""
     rows = [line for line in lines if line.strip() and not line.startswith((b"#", b"-DOCSTART-"))]
     if not any(b"\t" in line for line in rows):
         return None
@@ -346,7 +346,7 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
 
 
 def _find_format(said: Said, head: bytes) -> Format:
-    """What a file is by its name; else by what is asked for and by its first lines."""
+    """The format of a file by its name; otherwise by the options and its first lines."""
     refuse_foreign(said.path, head)
     found = _find_magic(head) or format_of_name(said.path)
     if found is not None:
@@ -365,7 +365,7 @@ def _find_format(said: Said, head: bytes) -> Format:
 
 
 def _find_magic(head: bytes) -> Format | None:
-    """The format of a file whose first bytes tell."""
+    """The format of a file by its first bytes."""
     return next((format for magic, format in MAGIC.items() if head.startswith(magic)), None)
 
 
@@ -379,14 +379,14 @@ def _looks_like_objects(head: bytes) -> bool:
 
 
 def _looks_like_attributes(rows: list[bytes]) -> bool:
-    """Whether all that follows a tab looks like ``name=value`` or ``name:value``."""
+    """Whether everything after a tab looks like ``name=value`` or ``name:value``."""
     fields = [field for row in rows for field in row.split(b"\t")[1:] if field]
     named = sum(1 for field in fields if re.match(rb".[^=:]*[=:]", field))
     return bool(fields) and all(b"\t" in row for row in rows) and named == len(fields)
 
 
 def _looks_like_table(lines: list[bytes]) -> bool:
-    """Whether no line is blank and all have as many commas or semicolons as the first, and some."""
+    """Whether no line is blank and all have the same number of commas or semicolons, not 0."""
     rows = lines[:-1] if not lines[-1] else lines
     return bool(rows) and any(
         rows[0].count(mark) > 0 and len({row.count(mark) for row in rows}) == 1

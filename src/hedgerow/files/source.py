@@ -12,13 +12,13 @@ from typing import BinaryIO, cast
 
 from hedgerow.files.errors import FileError, Path
 
-# Bytes that are looked at to find out what a file holds.
+# Number of bytes that are examined to find the format of a file.
 HEAD = 1 << 16
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Source:
-    """Bytes from beginning to end, with a view of what comes next."""
+    """Bytes from beginning to end, with a preview of the next ones."""
 
     def __init__(self, path: Path, raw: BinaryIO, *, stays_open: bool = False) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class Source:
         self._ahead = b""
 
     def read(self, size: int = -1) -> bytes:
-        """The next `size` bytes, fewer only at the end; all that are left if it is negative."""
+        """The next `size` bytes, fewer only at the end; all remaining ones if it is negative."""
         parts, missing = [self._ahead], size - len(self._ahead)
         if size < 0:
             parts.append(self._read_raw(-1))
@@ -43,7 +43,7 @@ class Source:
         return data[:size]
 
     def peek(self, size: int) -> bytes:
-        """What `read` would give, left in place."""
+        """What `read` would return, without consuming it."""
         data = self.read(size)
         self._ahead = data + self._ahead
         return data
@@ -57,12 +57,12 @@ class Source:
 
     @property
     def is_plain_file(self) -> bool:
-        """Whether its bytes are those of a file that can be opened by its name."""
+        """Whether its bytes are those of a file that can be opened by name."""
         is_unpacked = isinstance(self._raw, gzip.GzipFile)
         return os.path.isfile(self.path) and not (self._stays_open or is_unpacked)
 
     def close(self) -> None:
-        """Let go of the file; standard input stays open."""
+        """Close the file; standard input stays open."""
         if not self._stays_open:
             self._raw.close()
 
@@ -87,7 +87,7 @@ class Source:
 
 
 class Readable(io.RawIOBase):
-    """A source as a raw stream, which is what GzipFile reads from."""
+    """A source as a raw stream, for GzipFile."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -101,7 +101,7 @@ class Readable(io.RawIOBase):
         return self._source.read(size)
 
     def close(self) -> None:
-        """Let go of the source."""
+        """Close the source."""
         self._source.close()
         super().close()
 
@@ -109,8 +109,8 @@ class Readable(io.RawIOBase):
 def open_source(path: Path) -> Source:
     """Open a file, or standard input for ``-``.
 
-    Standard input is one source for the whole process: what was looked at is still there for who
-    opens it next.
+    Standard input is one source for the whole process: bytes that were only peeked at are still
+    there when it is opened again.
     """
     if os.fspath(path) == "-":
         return _open_standard_input()

@@ -1,7 +1,7 @@
-"""Tables: rows with named columns, one of which says which rows make up a sequence.
+"""Tables: rows with named columns, one of which contains the sequence ids.
 
-Files of all formats that hold tables come here as Arrow tables, part by part; here they are put
-together to whole sequences.
+Files of all table formats arrive here as Arrow tables, part by part, and are assembled into whole
+sequences.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from hedgerow.files.heads import read_heads
 from hedgerow.files.recipe import Kind
 from hedgerow.files.request import Request
 
-# Cells that are read together, so that wide tables need no more memory than narrow ones.
+# Number of cells that are read at a time, so that wide tables need no more memory.
 MOST_CELLS = 1 << 18
-# Groups that a stream remembers, to notice one that comes again.
+# Number of groups that a stream remembers, to notice one that occurs again.
 MOST_REMEMBERED = 1 << 17
 
 TYPE_OF_FEATURE = {
@@ -43,7 +43,7 @@ TYPE_OF_LABEL = {
 class TableColumns:
     """Which columns of a file are read, and as what; the file must have those of the recipe.
 
-    ``group`` is None if it lacks its group column, and may.
+    ``group`` is None if the group column is absent, and may be.
     """
 
     def __init__(self, request: Request, names: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ class TableColumns:
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
         self.types = {name: TYPE_OF_FEATURE[kinds[name]] for name in self.features}
         self.label_type = TYPE_OF_LABEL[recipe.kinds[recipe.label]]
-        # Rows that are read together.
+        # Number of rows that are read at a time.
         self.n_rows = max(1, min(request.n_positions, MOST_CELLS // len(names)))
         self._path = path
         self._remember_all = request.keeps_all
@@ -125,14 +125,14 @@ class TableColumns:
         return FileError(self._path, f"{where}: {what}")
 
     def _feature(self, rows: pa.Table, name: str) -> Any:
-        """One column in the type of training; an empty text is a missing one."""
+        """One column in the type used in training; empty text is missing."""
         column = rows.column(name)
         kind = self.types[name]
         if kind == pa.string():
             return _to_text(column)
         if column.type == pa.float32():
             return column
-        # Numbers other than 0 and 1 in place of bools stay what they are.
+        # Numbers other than 0 and 1 in place of bools are kept.
         as_bool = kind == pa.bool_() and column.type == pa.bool_()
         return column.cast(kind if as_bool else pa.float64(), safe=False)
 
@@ -150,7 +150,7 @@ class TableColumns:
         return cut(column.to_pylist(), offsets)
 
     def _to_integers(self, column: Any, name: str) -> Any:
-        """Labels that are whole numbers; raises `FileError` for others."""
+        """Labels that are integers; raises `FileError` for others."""
         fraction = pc.filter(column, pc.not_equal(pc.floor(column), column))
         if len(fraction):
             raise FileError(
@@ -188,7 +188,7 @@ def check_table(
 def find_kinds(
     path: Path, columns: Sequence[str], types: Sequence[Any], used: Sequence[int]
 ) -> tuple[Kind, ...]:
-    """What columns hold; those with the numbers `used` must hold what a model can make use of."""
+    """Types of columns; those with the numbers `used` must have a type that models support."""
     for number in used:
         if kind_of(types[number]) is None:
             advice = "convert it, or choose other columns"
@@ -203,7 +203,7 @@ def find_kinds(
 
 
 def kind_of(dtype: Any) -> Kind | None:
-    """What a column of an Arrow type holds; None for what is neither number nor text."""
+    """Kind of a column of an Arrow type; None if it is neither number nor text."""
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     if pa.types.is_boolean(dtype):
@@ -218,9 +218,9 @@ def kind_of(dtype: Any) -> Kind | None:
 def _whole_groups(
     parts: Iterable[pa.Table], group: str, path: Path, remember_all: bool
 ) -> Iterator[tuple[pa.Table, list[int]]]:
-    """Put the parts together so that no group is cut; with where the groups begin and end."""
+    """Join the parts so that no group is split; with the bounds of the groups."""
     seen: dict[Any, None] = {}
-    held: list[pa.Table] = []  # rows of one group that may go on
+    held: list[pa.Table] = []  # rows of one group that may continue
     n_held, n_rows, last = 0, 0, object()  # which no group equals
     for part in parts:
         ids = part.column(group).to_pylist()
@@ -259,6 +259,6 @@ def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: 
 
 
 def _to_text(column: Any) -> Any:
-    """A column as text; an empty text is a missing one."""
+    """A column as text; empty text is missing."""
     column = column.cast(pa.string())
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)

@@ -1,10 +1,10 @@
 """Templates: attributes made of the columns around a position, as CRF++ writes them.
 
 ``U05:%x[-1,0]/%x[0,1]`` is an attribute of each position: the text with its macros filled in, here
-column 0 of the position before and column 1 of the position itself. Beyond the ends of a sequence
-stand ``_B-1``, ``_B-2``, ... before it and ``_B+1``, ``_B+2``, ... after it. A line that begins
-with ``B`` is about pairs of neighbouring labels: alone, it gives them weights; with macros, it is
-an attribute that has weights for pairs of labels.
+column 0 of the position before and column 1 of the position itself. Positions beyond the ends of a
+sequence are ``_B-1``, ``_B-2``, ... before it and ``_B+1``, ``_B+2``, ... after it. A line that
+begins with ``B`` is about pairs of neighbouring labels: alone, it gives them weights; with macros,
+it is an attribute that has weights for pairs of labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hedgerow.files.errors import FileError, Path
 from hedgerow.files.words import word_attributes
 from hedgerow.lazy import LazyAttributes, lazy
 
-# Attributes with this prefix belong to pairs of labels.
+# Attributes with this prefix have weights for pairs of labels.
 PAIR_PREFIX = "B"
 
 # From the cells of all positions, column by column, to the attributes of each position.
@@ -30,7 +30,7 @@ _MACRO = re.compile(r"%x\[\s*([+-]?\d{1,4})\s*,\s*(\d{1,6})\s*\]")
 
 @dataclass(frozen=True)
 class Cell:
-    """A macro: the column of the position so many places further on."""
+    """A macro: a column at an offset from the position."""
 
     offset: int
     column: int
@@ -45,7 +45,7 @@ class Attribute:
 
     @classmethod
     def parse(cls, line: str) -> Attribute:
-        """Read one line; ValueError says what is wrong with it."""
+        """Parse one line; ValueError says what is wrong with it."""
         pieces = _MACRO.split(line)
         texts = tuple(pieces[0::3])
         for text in texts:
@@ -68,11 +68,11 @@ class Template(LazyAttributes):
     Attributes
     ----------
     attributes : tuple of Attribute
-        What is made of the columns.
+        The attributes that are made from the columns.
     has_transitions : bool
-        Whether pairs of labels have weights of their own.
+        Whether pairs of labels have weights.
     word_column : int or None
-        A column of words, whose looks are further attributes.
+        A column of words, whose prefixes, suffixes and shapes are additional attributes.
     """
 
     attributes: tuple[Attribute, ...]
@@ -81,7 +81,7 @@ class Template(LazyAttributes):
 
     @classmethod
     def parse(cls, lines: Iterable[str], path: Path = "template") -> Template:
-        """Read the lines of a template file; raises `FileError`."""
+        """Parse the lines of a template file; raises `FileError`."""
         attributes, has_transitions = [], False
         for number, line in enumerate(lines, start=1):
             text = line.strip()
@@ -105,12 +105,12 @@ class Template(LazyAttributes):
 
     @property
     def has_pair_attributes(self) -> bool:
-        """Whether a line such as ``B01:%x[0,0]`` gives pairs of labels attributes."""
+        """Whether a line such as ``B01:%x[0,0]`` defines attributes of label pairs."""
         return any(attribute.texts[0].startswith(PAIR_PREFIX) for attribute in self.attributes)
 
     @lazy
     def columns(self) -> tuple[int, ...]:
-        """The columns that are asked for, ascending."""
+        """The columns that are used, ascending."""
         return tuple(
             sorted({cell.column for attribute in self.attributes for cell in attribute.cells})
         )
@@ -123,9 +123,9 @@ class Template(LazyAttributes):
         Parameters
         ----------
         columns
-            By number, the cells of all positions, one sequence after the other.
+            By number, the cells of all positions, one sequence after another.
         offsets : (S + 1,)
-            Where the sequences begin and end.
+            Bounds of the sequences.
         """
         cells = [_shift(columns[cell.column], offsets, cell.offset) for cell in self._cells]
         positions = self._fill(cells) if cells else [self._fixed] * offsets[-1]
@@ -136,7 +136,7 @@ class Template(LazyAttributes):
 
     @lazy
     def _cells(self) -> tuple[Cell, ...]:
-        """The cells that are asked for, each once."""
+        """The distinct cells that are used."""
         return tuple(
             dict.fromkeys(cell for attribute in self.attributes for cell in attribute.cells)
         )
@@ -148,10 +148,10 @@ class Template(LazyAttributes):
 
     @lazy
     def _fill(self) -> Fill:
-        """Puts texts and cells together: a function written for this template.
+        """Joins texts and cells: a function compiled for this template.
 
-        It is one loop over the positions, with texts and cells as variables: twice as fast as any
-        loop that has to look at the template.
+        It is one loop over the positions, with texts and cells as variables: twice as fast as a
+        loop that interprets the template.
         """
         number = {cell: f"cell{n}" for n, cell in enumerate(self._cells)}
         texts: list[str] = []
@@ -164,7 +164,7 @@ class Template(LazyAttributes):
                     texts.append(text)
                 if cell is not None:
                     pieces.append(number[cell])
-            short = len(pieces) == 2  # a sum of two strings is quicker than a format
+            short = len(pieces) == 2  # concatenating two strings is faster than formatting
             strings.append(
                 " + ".join(pieces) if short else "".join(["f'", *(f"{{{p}}}" for p in pieces), "'"])
             )
@@ -175,7 +175,7 @@ class Template(LazyAttributes):
 
 
 def _shift(column: list[str], offsets: Sequence[int], offset: int) -> list[str]:
-    """For each position, the cell `offset` places further on in its sequence."""
+    """For each position, the cell at an offset in its sequence."""
     if offset == 0:
         return column
     size, reach = len(column), abs(offset)

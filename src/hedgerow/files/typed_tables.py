@@ -23,13 +23,13 @@ from hedgerow.files.request import Request
 from hedgerow.files.source import Readable, Source
 from hedgerow.files.tables import TableColumns, kind_of
 
-# Bytes of rows that are written together; they take several times as much memory meanwhile.
+# Number of bytes of rows that are written at a time; they take several times as much memory.
 GROUP_BYTES = 1 << 22
 
 
 @contextmanager
 def place_of(source: Source) -> Iterator[Any]:
-    """Where a file that is read from its end can be read: what has no end yet is stored away."""
+    """A seekable file to read from: a stream is first copied to a temporary file."""
     with tempfile.TemporaryFile() as spool:
         if source.is_plain_file:
             yield os.fspath(source.path)
@@ -41,7 +41,7 @@ def place_of(source: Source) -> Iterator[Any]:
 
 @contextmanager
 def as_file_errors(path: Path, what: str) -> Iterator[None]:
-    """Turn what Arrow says of a file of the kind `what` into a `FileError`."""
+    """Turn Arrow's errors about a file of the kind `what` into a `FileError`."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -53,7 +53,7 @@ def as_file_errors(path: Path, what: str) -> Iterator[None]:
 def stream_typed(
     request: Request, schema: Any, read_parts: Callable[[int], Iterable[pa.Table]]
 ) -> Iterator[Batch]:
-    """Batches of a table, whose rows ``read_parts(n)`` gives, about n at a time."""
+    """Batches of a table; ``read_parts(n)`` yields its rows, about n at a time."""
     columns = TableColumns(request, schema.names)
     _check_kinds(schema, columns, request.path)
     for batch in columns.stream(read_parts(columns.n_rows)):
@@ -61,7 +61,7 @@ def stream_typed(
 
 
 def _check_kinds(schema: Any, columns: TableColumns, path: Path) -> None:
-    """Columns hold what they held in training: numbers, or text."""
+    """Check that columns have the same types as in training: numbers, or text."""
     for name in columns.features:
         dtype = schema.field(name).type
         is_text = columns.types[name] == pa.string()
@@ -74,14 +74,14 @@ def _check_kinds(schema: Any, columns: TableColumns, path: Path) -> None:
 
 
 class TypedWriter:
-    """Writes the rows of a typed table again, with further columns.
+    """Writes the rows of a typed table with additional columns.
 
     Parameters
     ----------
     sink
-        Where the bytes go.
+        Destination of the bytes.
     open_writer
-        Called with the sink and the schema of the rows; returns one of Arrow's writers.
+        Called with the sink and the schema of the rows; returns an Arrow writer.
     """
 
     def __init__(self, sink: BinaryIO, open_writer: Callable[[BinaryIO, Any], Any]) -> None:
@@ -110,13 +110,13 @@ class TypedWriter:
             self._flush()
 
     def close(self, *, whole: bool) -> None:
-        """Write what is held back, and the end of the file; nothing of a file that is not whole."""
+        """Write the remaining rows and the end of the file; nothing if the file is incomplete."""
         if self._writer is None:
             return
         if whole:
             self._flush()
             self._writer.close()
-        self._writer.is_open = False  # else it writes the end when it is forgotten
+        self._writer.is_open = False  # otherwise it writes the end when it is garbage-collected
 
     def _flush(self) -> None:
         if self._held:
@@ -125,7 +125,7 @@ class TypedWriter:
 
 
 class CsvRows:
-    """One of Arrow's writers, of CSV."""
+    """An Arrow writer for CSV."""
 
     def __init__(self, sink: BinaryIO, schema: Any) -> None:
         for field in schema:
@@ -139,22 +139,22 @@ class CsvRows:
         self._has_header = False
 
     def write_table(self, rows: pa.Table) -> None:
-        """Write rows, after the names of the columns if they are the first."""
+        """Write rows, after the column names if they are the first."""
         buffer = io.BytesIO()
         csv.write_csv(rows, buffer, csv.WriteOptions(include_header=not self._has_header))
         self._sink.write(buffer.getvalue())
         self._has_header = True
 
     def close(self) -> None:
-        """Nothing comes after the last row."""
+        """Nothing follows the last row."""
 
 
 TypedCsvWriter = partial(TypedWriter, open_writer=CsvRows)
-"""Writes the rows of a typed table as CSV, with further columns."""
+"""Writes the rows of a typed table as CSV, with additional columns."""
 
 
 def _find_types(values: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Types of further columns; one without a value yet is taken to be as the first of them."""
+    """Types of additional columns; one without a value yet gets the type of the first."""
     types = {name: pa.array(column).type for name, column in values.items()}
     first = next(iter(types.values()))
     return {name: first if pa.types.is_null(dtype) else dtype for name, dtype in types.items()}

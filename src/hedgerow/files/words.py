@@ -1,4 +1,4 @@
-"""Words: attributes of what they look like."""
+"""Words: attributes of their spelling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SUFFIXES = (1, 2, 3, 4)
 
 @lru_cache(maxsize=1 << 16)
 def word_attributes(word: str) -> tuple[str, ...]:
-    """What a word looks like.
+    """Attributes of the spelling of a word.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def word_attributes(word: str) -> tuple[str, ...]:
 
 
 def _shape(word: str) -> str:
-    """The kinds of its characters, those that repeat once."""
+    """The kinds of its characters, with repetitions collapsed."""
     shape = ""
     for character in word:
         if character.isupper():

@@ -1,4 +1,4 @@
-"""Writing: the rows of a file again, with further columns."""
+"""Writing: the rows of a file with additional columns."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class RowWriter(Protocol):
     """Writes the rows of one format."""
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Write the rows of a batch with further columns."""
+        """Write the rows of a batch with additional columns."""
         ...
 
     def close(self, *, whole: bool) -> None:
-        """Write what comes after the last row, if all went well."""
+        """Write what follows the last row, if there was no error."""
         ...
 
 
 class Writer:
-    """Writes batches, one after the other; made by `open_writer`."""
+    """Writes batches, one after another; made by `open_writer`."""
 
     def __init__(self, rows: RowWriter, sink: BinaryIO, *, at_once: bool) -> None:
         self._rows = rows
@@ -36,15 +36,15 @@ class Writer:
         self._at_once = at_once
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Write the rows of a batch with further columns.
+        """Write the rows of a batch with additional columns.
 
         Parameters
         ----------
         batch
             From `stream_file`.
         columns
-            By name, a list with a sequence of values for each sequence; the same names each time.
-            Values are strings, numbers or None.
+            By name, a list with a sequence of values for each sequence; the same names in every
+            call. Values are strings, numbers or None.
         """
         self._rows.write(batch, columns)
         if self._at_once:
@@ -53,13 +53,13 @@ class Writer:
 
 @contextmanager
 def open_writer(path: Path, recipe: Recipe, *, as_csv: bool = False) -> Iterator[Writer]:
-    """Write what `stream_file` read, in the format it was in, with further columns.
+    """Open a file to write rows from `stream_file` in the same format, with additional columns.
 
     Parameters
     ----------
     path
-        The file, gzipped if it ends with ``.gz``; ``-`` is standard output, which gets each batch
-        at once. A file is written beside its place and moved there when it is whole.
+        The file, gzipped if its name ends in ``.gz``; ``-`` is standard output, to which each batch
+        is written immediately. A file is written atomically.
     recipe
         How the rows were read.
     as_csv
@@ -76,7 +76,7 @@ def open_writer(path: Path, recipe: Recipe, *, as_csv: bool = False) -> Iterator
 
 
 def _row_writer(recipe: Recipe, sink: BinaryIO, as_csv: bool) -> RowWriter:
-    """Who writes the rows of a format; Arrow is imported for tables only."""
+    """The writer for a format; Arrow is imported for tables only."""
     if as_csv:
         from hedgerow.files.typed_tables import TypedCsvWriter
 

@@ -1,4 +1,4 @@
-"""Labels: what users call the classes, which of them are known, and what may follow what."""
+"""Labels: the classes, their codes, and which label may follow which."""
 
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.column import LabelColumn

@@ -1,13 +1,13 @@
 """The label automaton: from label patterns to states and arcs.
 
-The states are the empty string, every label, and every proper prefix of a pattern; after some
-labels the automaton is in the state that is their longest suffix. An arc stands for a string: a
-state and one more label, where the string is a state or a pattern. States without an arc of their
-own for a label take that of their longest suffix that has one. Ye et al. (2009) call the states the
-forward-state set; with arcs their second, backward set and its corrections are not needed.
+The states are the empty string, every label, and every proper prefix of a pattern; after any labels
+the automaton is in the state that is their longest suffix. An arc represents a string: a state and
+one more label, where the string is a state or a pattern. A state without its own arc for a label
+uses the arc of its longest suffix that has one. Ye et al. (2009) call the states the forward-state
+set; with arcs their second, backward set and its corrections are not needed.
 
 Strings are numbered by length, then by (number of the string without its last label, last label),
-so that all work goes length by length on whole arrays.
+so that all operations work on whole arrays, length by length.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Automaton(LazyAttributes):
 
     @classmethod
     def build(cls, n_labels: int, patterns: Patterns | Iterable[Sequence[int]]) -> Automaton:
-        """Build the automaton of some patterns of label codes."""
+        """Build the automaton of patterns of label codes."""
         if not isinstance(patterns, Patterns):
             patterns = Patterns.of(patterns)
         arc_offsets, parents, labels, pattern_arcs = _number_strings(n_labels, patterns)
@@ -91,7 +91,7 @@ class Automaton(LazyAttributes):
         is_state[:n_labels] = True
         is_state[parents[n_labels:]] = True
         n_states = int(is_state.sum()) + 1
-        states = np.full(n_arcs, -1, dtype=np.int32)  # state that an arc's whole string is
+        states = np.full(n_arcs, -1, dtype=np.int32)  # state of an arc's complete string
         states[is_state] = np.arange(1, n_states, dtype=np.int32)
         targets = states.copy()
         for first, last in pairwise(arc_offsets[1:]):
@@ -128,7 +128,7 @@ class Automaton(LazyAttributes):
 
     @lazy
     def program(self) -> _core.Automaton:
-        """The automaton as the kernels want it."""
+        """The automaton in the format of the kernels."""
         return _core.Automaton(
             self.n_labels,
             self.failures,
@@ -153,8 +153,8 @@ class Automaton(LazyAttributes):
     def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each pattern the sum over the arcs whose strings end in it, (..., A) to (..., P).
 
-        Of the probabilities of arcs these are the probabilities of patterns, for a labelling ends
-        in a pattern if and only if the string of its last arc does.
+        For probabilities of arcs, the sums are the probabilities of patterns, since a labelling
+        ends in a pattern if and only if the string of its last arc does.
         """
         sums = np.array(arc_sums, dtype=np.float64).reshape(-1, self.n_arcs)
         for last, first in pairwise(self.arc_offsets[:0:-1]):
@@ -183,8 +183,8 @@ class Automaton(LazyAttributes):
         return PatternArcs(offsets, by_suffix[places])
 
     def labels_before(self) -> NDArray[np.int32]:
-        """Labels of each arc's string but the last one, the latest first, (A, L - 1); -1: none."""
-        # Of all arcs that lead to a state the first, and so the shortest, stands for its string.
+        """Labels of each arc's string but the last, the latest first, (A, L - 1); -1: none."""
+        # The first, and so the shortest, of all arcs that lead to a state represents its string.
         own_arcs = np.zeros(self.n_states, dtype=np.int64)
         reached, first = np.unique(self.targets, return_index=True)
         own_arcs[reached] = first
@@ -250,10 +250,10 @@ def _find_links(
 ) -> NDArray[np.int32]:
     """Longest proper suffix of each string that is one of the strings, -1 for a single label.
 
-    A suffix of q k is a suffix of q and the label k: candidates are the links of q, one after the
-    other, and in the end the empty string, which has every label behind it.
+    A suffix of q k is a suffix of q and the label k: candidates are the links of q, one after
+    another, and finally the empty string, which every label can follow.
     """
-    keys = (parents.astype(np.int64) + 1) * n_labels + labels  # ascending, by the numbering
+    keys = (parents.astype(np.int64) + 1) * n_labels + labels  # ascending, because of the numbering
     links = np.full(len(labels), -1, dtype=np.int32)
     for first, last in pairwise(arc_offsets[1:]):
         searching = np.arange(first, last)

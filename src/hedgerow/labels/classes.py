@@ -1,4 +1,4 @@
-"""Classes: the labels of a model, and the codes that stand for them."""
+"""Classes: the labels of a model and their codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hedgerow.sequences import Sequences
 MAX_SHOWN = 10
 
 
-# What classes are, by the kind of their dtype.
+# Kinds of classes, by the kind of their dtype.
 _KINDS = {"U": "text", "i": "integers", "u": "integers", "b": "bools"}
 
 
@@ -51,7 +51,7 @@ class Labels:
 
     @classmethod
     def learn(cls, column: LabelColumn, comm: Comm = ALONE) -> tuple[Labels, NDArray[np.int32]]:
-        """Learn the classes from the labels that are known.
+        """Learn the classes from the known labels.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Labels:
         return cls(classes), rank[codes]
 
     def union(self, others: Sequence[Labels]) -> Labels:
-        """The classes of these and of others, as if they had been learnt together.
+        """The classes of both, as if they had been learned together.
 
         Raises ValueError if they are not of one kind.
         """
@@ -124,9 +124,9 @@ class Labels:
         column : LabelColumn
             Labels of N positions, as `read_labels` gives them.
         sequences : Sequences
-            Where the labels stand, for the message about an unknown one.
+            The positions of the labels, for the message about an unknown one.
         name : str
-            What the user calls the labels, for the message.
+            Name of the argument in the message.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class Labels:
         return codes, unknown
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Turn codes, of any shape, into labels."""
+        """Turn codes of any shape into labels."""
         labels: NDArray[Any] = self.classes[codes]
         return labels
 
@@ -168,12 +168,13 @@ class Labels:
         return np.where(self.classes[places] == values, places, -1).astype(np.int32)
 
     def read_codes(self, members: list[Any], name: str) -> list[int]:
-        """Codes of labels that a user lists in a parameter of that name."""
+        """Codes of labels that a user lists in a parameter of this name."""
         code_of = {label: code for code, label in enumerate(self.classes.tolist())}
         family = family_of_dtype(self.classes.dtype)
         codes = []
         for label in members:
-            # True is no 1 here, though a dict takes it for one; a list is no label either.
+            # True is not 1 here, although a dict treats them as equal; a list is not a label
+            # either.
             if family_of_type(type(label)) != family or label not in code_of:
                 raise ValueError(
                     f"{name} has the unknown label {label!r}; known labels: {self.shown()}"

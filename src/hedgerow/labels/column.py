@@ -32,12 +32,12 @@ class LabelColumn:
     Attributes
     ----------
     values : (N,) array
-        Of string, integer or bool dtype, or Python strings in an array of objects. What stands
-        at a missing place means nothing.
+        Of string, integer or bool dtype, or Python strings in an array of objects. The values at
+        missing positions are arbitrary.
     missing : (N,) bool or None
-        True where no label is given; None if every position has one.
+        True where the label is missing; None if every position has one.
     mark : object
-        What the user put at the first missing place, for messages.
+        The user's value at the first missing position, for messages.
     """
 
     values: NDArray[Any]
@@ -65,7 +65,7 @@ class LabelColumn:
 
 
 def place(sequences: Sequences, position: int, name: str = "y") -> str:
-    """Name a position as the user would index it: ``y[3]`` if X is flat, else ``y[0][3]``."""
+    """Name a position as the user would index it: ``y[3]`` if X is flat, otherwise ``y[0][3]``."""
     if sequences.flat:
         return f"{name}[{position}]"
     sequence, within = sequences.locate(position)

@@ -1,6 +1,6 @@
 """Constraints: which label may follow which, which may begin a sequence and which may end it.
 
-In tree-shaped graphs labels follow those of their parents; roots begin a sequence, leaves end it.
+In tree-shaped graphs a label follows that of its parent; roots begin a sequence, and leaves end it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RELAX = "correct the labels or relax the constraints"
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What a labelling of K labels may look like.
+    """Which labellings of K labels are allowed.
 
     Attributes
     ----------
@@ -36,8 +36,7 @@ class Constraints:
     end : (K,) bool
         Whether a label may end a sequence.
     rules : tuple of (str, Constraints)
-        What the user asked for, one by one, each with its name for messages; together they are
-        these constraints.
+        The user's rules, each with its name for messages; together they form these constraints.
 
     Examples
     --------
@@ -56,16 +55,16 @@ class Constraints:
     def check(
         self, codes: NDArray[np.int32], sequences: Sequences, labels: Labels, name: str = "y"
     ) -> None:
-        """Raise ValueError if labels break a rule, or cannot be completed without breaking one.
+        """Raise ValueError if labels violate a rule, or cannot be completed without violating one.
 
         Parameters
         ----------
         codes : (N,) int32
             The labels, -1 where unknown.
         sequences : Sequences
-            Where they stand.
+            Their positions.
         labels : Labels
-            What the codes mean.
+            The classes.
         name : str
             What the user calls the labels, for messages.
         """
@@ -90,7 +89,7 @@ class Constraints:
         offsets, parents = sequences.offsets, sequences.parents
         roots, leaves = find_roots(offsets, parents), find_leaves(offsets, parents)
         known, before = codes >= 0, positions_before(offsets, parents)
-        # An unknown label, -1, looks up the last one; `known` rules the answer out.
+        # An unknown label, -1, looks up the last one; `known` masks the result.
         broken = ~self.allowed[codes[before], codes] & known[before]
         broken[roots] = ~self.start[codes[roots]]
         broken[leaves] |= ~self.end[codes[leaves]]
@@ -99,7 +98,7 @@ class Constraints:
     def _explain(
         self, codes: NDArray[np.int32], position: int, sequences: Sequences, labels: Labels
     ) -> str:
-        """Say what is wrong: ``'I-NP' after 'O', which constraints='BIO' forbids``."""
+        """Describe the violation: ``'I-NP' after 'O', which constraints='BIO' forbids``."""
         sequence, place_in_sequence = sequences.locate(position)
         parent = place_in_sequence - 1
         at_first, after, at_last = (
@@ -129,28 +128,28 @@ class Constraints:
         offsets: NDArray[np.int64],
         parents: NDArray[np.int32] | None = None,
     ) -> tuple[int, int] | None:
-        """Find the first place where a sequence can be labelled no further.
+        """Find the first position where a sequence has no allowed labelling any more.
 
         Parameters
         ----------
         codes : (N,) int32
-            The labels, -1 where any will do.
+            The labels, -1 where any label is allowed.
         offsets : (S + 1,) int64
-            Where sequences begin and end.
+            Bounds of the sequences.
         parents : (N,) int32 or None
             Where in its sequence the parent of each position is, -1 for a root; None for chains.
 
         Returns
         -------
         sequence, position : int, or None
-            The first place, counted within its sequence, such that no labels of the positions up
-            to it keep to the constraints and to `codes`; in tree-shaped graphs, no labels of the
-            subtree there, leaves first. None if all sequences can be labelled.
+            The first position, counted within its sequence, up to which no labelling satisfies the
+            constraints and `codes`; in tree-shaped graphs, the first position whose subtree cannot
+            be labelled, leaves first. None if all sequences can be labelled.
         """
         if parents is not None:
             return self._find_dead_subtree(codes, offsets, parents)
-        # A set of labels is the int whose bits are set for them. The sets that come up are few,
-        # and the set that may follow each is worked out once.
+        # A set of labels is an int with one bit per label. Few sets occur, and the set that may
+        # follow each is computed once.
         follow = _FollowingSets(self.allowed)
         start, end = _to_bits(self.start), _to_bits(self.end)
         n_labels = len(self.start)
@@ -205,7 +204,7 @@ class Constraints:
         nodes : (N, K) float64
             Scores of labels at positions.
         offsets : (S + 1,) int64
-            Where sequences begin and end.
+            Bounds of the sequences.
         parents : (N,) int32 or None
             Where in its sequence the parent of each position is, -1 for a root; None for chains.
         """
@@ -224,7 +223,7 @@ def pin_known(nodes: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
     nodes : (N, K) float64
         Scores of labels at positions.
     codes : (N,) int32
-        Known labels; -1 leaves a position as it is.
+        Known labels; -1 leaves a position unchanged.
     """
     known = np.flatnonzero(codes >= 0)
     scores = nodes[known, codes[known]]
@@ -261,12 +260,12 @@ def read_constraints(
     start_labels: Any = None,
     end_labels: Any = None,
 ) -> Constraints | None:
-    """Turn rules, as users write them, into constraints that keep all of them.
+    """Turn the user's rules into constraints that satisfy all of them.
 
     Parameters
     ----------
     labels : Labels
-        The labels there are.
+        The classes.
     constraints : {"BIO", "IOB1", "BILOU", "BIOES"}, optional
         A scheme of chunk labels: a prefix, or a prefix, a hyphen and a type; or ``O``. "BIO": a
         chunk is B and then any number of I. "IOB1": a chunk is a run of I; the first label is B
@@ -327,7 +326,7 @@ def _read_pairs(name: str, pairs: Any, labels: Labels) -> NDArray[np.bool_]:
     before, after = [], []
     for number, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
-            shown = tuple(pair) if isinstance(pair, list) else pair  # as it should be
+            shown = tuple(pair) if isinstance(pair, list) else pair  # as expected
             raise ValueError(
                 f"{name}[{number}] is {shown!r}; expected a pair (label before, label)"
             )

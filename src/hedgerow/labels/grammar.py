@@ -28,7 +28,7 @@ class Grammar(LazyAttributes):
     patterns : Patterns
         Patterns of two or more labels; each has a weight.
     constraints : Constraints or None
-        What is forbidden.
+        The constraints.
     has_edges : bool
         Whether label pairs also have scores that differ from position to position.
     """
@@ -54,7 +54,7 @@ class Grammar(LazyAttributes):
         more: Patterns | None = None,
         comm: Comm = ALONE,
     ) -> Grammar:
-        """Find the patterns that get weights.
+        """Find the patterns that have weights.
 
         Parameters
         ----------
@@ -64,11 +64,11 @@ class Grammar(LazyAttributes):
             Where in its sequence the parent of each position is, (N,), -1 for a root; None for
             chains.
         order, min_pattern_count, label_patterns
-            As the estimators explain them.
+            See the estimators.
         constraints, has_edges
             See the attributes.
         more
-            Patterns that get weights too.
+            Further patterns that have weights.
         comm
             The workers whose labels, all together, count.
         """
@@ -95,7 +95,7 @@ class Grammar(LazyAttributes):
         return cls(n_labels, patterns, constraints, has_edges)
 
     def pairs(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Those patterns that are pairs: code j * K + k and weight of each."""
+        """The patterns that are pairs: code j * K + k and weight of each."""
         offsets = self.patterns.offsets
         short = np.diff(offsets) == 2
         first = offsets[:-1][short]
@@ -104,7 +104,7 @@ class Grammar(LazyAttributes):
 
     @lazy
     def allowed_pairs(self) -> NDArray[np.bool_]:
-        """(K, K) pairs that are not forbidden."""
+        """(K, K) pairs that are allowed."""
         if self.constraints is None:
             return np.ones((self.n_labels, self.n_labels), dtype=np.bool_)
         return self.constraints.allowed

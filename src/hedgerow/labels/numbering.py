@@ -1,4 +1,4 @@
-"""Numbering: the different ones among many integers."""
+"""Numbering: the distinct values among many integers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["number"]
 def number(
     values: NDArray[np.integer], size: int
 ) -> tuple[NDArray[np.integer], NDArray[np.intp], NDArray[np.intp]]:
-    """The different values in order, which of them each one is, and how often they occur.
+    """The distinct values in order, the index of each value among them, and their counts.
 
-    Values are from 0 to `size` - 1. Where that is not much more than there are values, they are
-    counted, which takes less time than to sort them.
+    Values are from 0 to `size` - 1. If `size` is not much larger than the number of values, they
+    are counted, which is faster than sorting.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Label patterns: runs of neighbouring labels that have a weight of their own."""
+"""Label patterns: runs of neighbouring labels that have weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Patterns:
 
     @classmethod
     def of(cls, patterns: Iterable[Sequence[int]]) -> Patterns:
-        """Patterns given as sequences of codes."""
+        """Patterns from sequences of codes."""
         patterns = list(patterns)
         lengths = np.fromiter(map(len, patterns), np.int64, len(patterns))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -52,7 +52,7 @@ class Patterns:
 
     @classmethod
     def from_rows(cls, rows: Iterable[NDArray[np.int32]]) -> Patterns:
-        """Patterns given as arrays (n, length), one for each length."""
+        """Patterns from arrays (n, length), one for each length."""
         rows = list(rows)
         lengths = [np.full(len(part), part.shape[1]) for part in rows]
         sizes = np.concatenate([np.zeros(1, np.int64), *lengths])
@@ -61,7 +61,7 @@ class Patterns:
 
     @classmethod
     def pairs(cls, n_labels: int) -> Patterns:
-        """All pairs, (j, k) at place j * K + k."""
+        """All pairs, (j, k) at index j * K + k."""
         before, after = np.divmod(np.arange(n_labels * n_labels, dtype=np.int32), n_labels)
         return cls.from_rows([np.stack([before, after], axis=1).astype(np.int32)])
 
@@ -84,14 +84,14 @@ class Patterns:
         codes, offsets
             Labels of sequences, (N,) and (S + 1,); no pattern reaches across a label of code -1.
         order
-            Most labels before the last one.
+            Maximum number of labels before the last one.
         parents
             Where in its sequence the parent of each position is, (N,), -1 for a root: patterns then
             run from parents to children. None for chains.
         n_labels
             Number of labels, K.
         min_count
-            Patterns that occur less often are left out; what contains them then is too.
+            Patterns that occur less often are left out, and so are patterns that contain them.
         comm
             The workers whose labels, all together, count.
         """
@@ -103,9 +103,10 @@ class Patterns:
 
     @classmethod
     def read(cls, label_patterns: Any, labels: Labels) -> Patterns:
-        """Check the patterns that a user gave, and turn them into codes.
+        """Check the user's patterns, and turn them into codes.
 
-        Those of a single label are left out, for every label has a weight anyway; so are doubles.
+        Patterns of a single label are left out, since every label has a weight anyway; so are
+        duplicates.
         """
         if isinstance(label_patterns, str) or not isinstance(label_patterns, Iterable):
             raise TypeError(
@@ -133,12 +134,12 @@ class Patterns:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many labels each of them has, (P,)."""
+        """Number of labels of each pattern, (P,)."""
         return np.diff(self.offsets)
 
     @property
     def longest(self) -> int:
-        """Most labels of a pattern; 1 if there are none."""
+        """Length of the longest pattern; 1 if there are none."""
         return int(self.lengths.max(initial=1))
 
     def join(self, others: Patterns) -> Patterns:
@@ -156,7 +157,7 @@ class Patterns:
         return Patterns(self.offsets, codes[self.labels].astype(np.int32))
 
     def suffixes(self) -> NDArray[np.int64]:
-        """Number of the longest other pattern that each one ends with, or -1, (P,)."""
+        """Number of the longest other pattern that is a suffix of each pattern, or -1, (P,)."""
         numbers = {pattern: number for number, pattern in enumerate(self)}
 
         def find(pattern: tuple[int, ...]) -> int:
@@ -166,12 +167,12 @@ class Patterns:
         return np.fromiter(map(find, self), np.int64, len(self))
 
     def find(self, others: Patterns) -> NDArray[np.int64]:
-        """Number of each of some other patterns among these, or -1."""
+        """Number of each of the other patterns among these, or -1."""
         numbers = {pattern: number for number, pattern in enumerate(self)}
         return np.fromiter((numbers.get(other, -1) for other in others), np.int64, len(others))
 
     def carry_over(self, others: Patterns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights of these patterns, (P,), from those of other ones, and 0 where they have none."""
+        """Weights of these patterns, (P,), from those of other patterns, and 0 for new ones."""
         known = dict(zip(others, weights.tolist(), strict=True))
         return np.array([known.get(pattern, 0.0) for pattern in self], np.float64)
 
@@ -186,9 +187,9 @@ def rare_shares(
     n_labels: int,
     comm: Comm = ALONE,
 ) -> list[float]:
-    """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
+    """Share of the distinct runs of 2, 3, ... `longest` labels that occur once.
 
-    Each run counts by the weight of its last position, (N,) or 1.
+    Each run has the weight of its last position, (N,) or 1.
 
     Examples
     --------
@@ -221,8 +222,8 @@ def _count_runs(
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
-    Gives the labels of those that occur at least `min_count` times, (n, length); where runs end
-    whose parts do so; and, of these, their numbers among all that occur there.
+    Yields the labels of the runs that occur at least `min_count` times, (n, length); the positions
+    where runs end whose parts do so; and the numbers of the runs that end there.
     """
     before = positions_before(offsets, parents)
     can_end = (codes >= 0) & (before >= 0)  # no run goes on from one sequence to the next
@@ -248,7 +249,7 @@ def _count_runs(
 def _share_counts(
     keys: NDArray[np.int64], inverse: NDArray[np.intp], counts: NDArray[np.int64], comm: Comm
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.int64]]:
-    """Keys of all workers, in order, where those of this one are among them, and their counts."""
+    """Keys of all workers, sorted, the indices of this worker's keys, and the counts."""
     parts = comm.gather((keys, counts))
     every, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     totals = np.zeros(len(every), np.int64)

@@ -1,4 +1,4 @@
-"""Reading labels: every form of y becomes one column."""
+"""Reading labels: every format of y becomes one column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_
 from hedgerow.sequences import Sequences
 
 CONVERT = "labels are strings or integers: convert with .astype(int) or .astype(str)"
-# From here on neighbouring integers are one and the same float.
+# From here on, neighbouring integers are the same float.
 LARGEST_FLOAT = 2.0**53
 LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 
@@ -32,16 +32,16 @@ def read_labels(
     Parameters
     ----------
     y : list of lists of labels, or flat labels
-        For a list X one list, array or Series a sequence; for a flat X one list, array or
-        Series. Labels are all strings, all integers or all bools. None, NaN, NaT and NA say that
-        a label is missing. Whole floats are integers: a column of integers becomes one of floats
-        when pandas puts a NaN into it, and stays one when the NaN is gone.
+        For a list X, one list, array or Series per sequence; for a flat X, one list, array or
+        Series. Labels are all strings, all integers or all bools. None, NaN, NaT and NA mark
+        missing labels. Floats without a fraction are integers: pandas turns a column of integers
+        into floats if a value is missing, and it stays one when the NaN is removed.
     sequences : Sequences
         The X that the labels belong to.
     name : str
-        What the user calls `y`, for messages.
+        Name of `y` in messages.
     missing_label : str, int or bool, optional
-        A label that says as well that the label is missing.
+        A label that also marks missing labels.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
 
 
 def _settle(labels: Any, where: str) -> Any:
-    """Get a list, a tuple or an array from whatever holds labels."""
+    """Get a list, a tuple or an array from any container of labels."""
     if isinstance(labels, np.ma.MaskedArray):
         return labels.tolist()  # None where masked
     if isinstance(labels, list | tuple | np.ndarray):
@@ -145,7 +145,7 @@ def _settle(labels: Any, where: str) -> Any:
     if isinstance(native, nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{where} is a DataFrame; pass the one column that holds the labels")
     if isinstance(native, nw.Series):
-        # As an array, integers with a gap would be floats, which blurs the large ones.
+        # As an array, integers with gaps would be floats, which lose precision.
         gaps = native.dtype.is_integer() and native.null_count() > 0
         return native.to_list() if gaps else native.to_numpy()
     if hasattr(labels, "__array__"):
@@ -205,7 +205,7 @@ def _to_labels(
     sequences: Sequences,
     name: str,
 ) -> NDArray[Any]:
-    """Check that the known labels are of one kind, and give the array the dtype of that kind."""
+    """Check that the known labels are of one kind, and convert them to its dtype."""
     if not known.any():
         return np.zeros(len(values), np.int64)
     first = int(known.argmax())

@@ -1,4 +1,4 @@
-"""Schemes: chunk labels such as B-NP, and the order in which they may come."""
+"""Schemes: chunk labels such as B-NP, and their allowed order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hedgerow.labels.classes import Labels, shorten
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to mark chunks, told by what the prefixes of its labels do.
+    """A chunk labelling scheme, defined by the roles of its prefixes.
 
     Attributes
     ----------
     prefixes : str
-        All prefixes; ``O`` stands outside of chunks and has no type.
+        All prefixes; ``O`` is outside of chunks and has no type.
     continuing : str
         Those that need a ``B`` or ``I`` of the same type directly before.
     unfinished : str
@@ -40,7 +40,7 @@ SCHEMES = {
 def follow_scheme(
     name: str, labels: Labels
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Work out what a scheme allows.
+    """Compute what a scheme allows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""State: a grammar taken apart for a model file, and put together again."""
+"""State: a grammar in a model file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
 from hedgerow.state import State, read_array, require
 
-# Of a model that has it, edges are scores of label patterns, and ask for no other label pairs.
+# If a model has this key, edges are scores of label patterns, and no other label pairs are needed.
 EDGE_PATTERNS = "edges.patterns"
 
 
@@ -30,9 +30,9 @@ def pack_grammar(grammar: Grammar) -> dict[str, NDArray[Any]]:
 
 
 def unpack_grammar(state: State, n_labels: int, *, has_edges: bool = False) -> Grammar:
-    """Read what `pack_grammar` wrote, checking every array; raises ModelFileError.
+    """Read the output of `pack_grammar`, checking every array; raises ModelFileError.
 
-    ``has_edges`` says whether something that is not in the file scores label pairs.
+    ``has_edges`` says whether something that is not in the file also scores label pairs.
     """
     if EDGE_PATTERNS not in state.tensors:
         has_edges |= any(name.startswith("edges.") for name in state.tensors)
@@ -47,7 +47,7 @@ def _patterns(state: State, n_labels: int) -> Patterns:
     labels = read_array(state, "patterns.labels", np.int32)
     require(len(offsets) and offsets[0] == 0, "patterns.offsets does not begin at 0")
     require(offsets[-1] == len(labels), "patterns.offsets does not fit the patterns")
-    rises = (offsets[:-1] < offsets[1:]).all()  # else differences could wrap around
+    rises = (offsets[:-1] < offsets[1:]).all()  # otherwise differences could overflow
     require(rises and (np.diff(offsets) >= 2).all(), "a pattern has fewer than two labels")
     require(
         not len(labels) or (labels.min() >= 0 and labels.max() < n_labels),

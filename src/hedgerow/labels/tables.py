@@ -1,4 +1,4 @@
-"""Tables: weights of label patterns, as columns with the names that users know."""
+"""Tables: weights of label patterns, as named columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth: labels to compare predictions with, those that a model does not know included."""
+"""Truth: labels to compare predictions with, including labels that a model does not know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Truth:
     ----------
     codes : (N,) int32
         Code of each label, -1 where it is missing. Labels that the model does not know have codes
-        too, beyond those of its K own: they never equal a prediction.
+        too, from K on: they never equal a prediction.
     strange : (M,) array
         The labels of the codes from K on.
     n_labels : int
@@ -41,9 +41,9 @@ class Truth:
 
     @property
     def known_codes(self) -> NDArray[np.int32]:
-        """Codes of the labels that the model knows, (N,), -1 elsewhere: nothing is known of them.
+        """Codes of the labels that the model knows, (N,), -1 elsewhere.
 
-        An unknown label has probability 0, so its likelihood would say nothing of the others.
+        An unknown label has probability 0, so the likelihood would ignore the other labels.
         """
         return np.where(self.codes < self.n_labels, self.codes, np.int32(-1))
 
@@ -51,7 +51,7 @@ class Truth:
 def read_truth(
     labels: Labels, column: LabelColumn, sequences: Sequences, name: str = "y", where: str = "y"
 ) -> Truth:
-    """Turn labels to compare with into codes; warns of those that the model does not know.
+    """Turn labels to compare with into codes; warns about labels that the model does not know.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def read_truth(
     column : LabelColumn
         Labels of N positions, as `read_labels` gives them.
     sequences : Sequences
-        Where the labels stand, for messages.
+        The positions of the labels, for messages.
     name, where : str
-        What the user calls the labels, and what they belong to.
+        Name of the argument, and what the labels belong to, in messages.
     """
     n_labels = len(labels.classes)
     if family_of_dtype(column.values.dtype) != family_of_dtype(labels.classes.dtype):
-        codes = labels.encode(column, sequences, name)  # integers for strings are no labels at all
+        codes = labels.encode(column, sequences, name)  # integers instead of strings
         return Truth(codes, labels.classes[:0], n_labels)
     codes, unknown = labels.match(column)
     if not unknown.any():
@@ -80,7 +80,7 @@ def read_truth(
 
 
 def warn_of_strange(where: str, strange: list[Any], n_positions: int, first: str = "") -> None:
-    """Warn of labels that did not occur in training."""
+    """Warn about labels that did not occur in training."""
     warn_user(
         f"{where} has labels that did not occur in training: {shorten(strange)}, at "
         f"{count_of(n_positions, 'position')}{first}; the model cannot predict them, so they "

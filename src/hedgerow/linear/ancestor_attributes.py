@@ -1,4 +1,4 @@
-"""Attributes of ancestors: those of the parent of a position, ``word=the[parent]``, and so on."""
+"""Attributes of ancestors, such as those of the parent of a position, ``word=the[parent]``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hedgerow.sequences import Sequences, SparseRows
 
 __all__ = ["MAX_ANCESTORS", "AncestorAttributes"]
 
-# Most ancestors whose attributes a position can have.
+# Maximum number of ancestors whose attributes a position can have.
 MAX_ANCESTORS = 255
 
 
 @dataclass(frozen=True, eq=False)
 class AncestorAttributes:
-    """Numbers of the attributes that positions have from their ancestors.
+    """Numbers of the attributes that positions get from their ancestors.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class AncestorAttributes:
 
     @classmethod
     def of(cls, index: _core.StringIndex, n: int, *, grow: bool = False) -> AncestorAttributes:
-        """Those of n generations. They are in the index, or ``grow`` adds them to it."""
+        """The attributes of n generations; if ``grow``, they are added to the index."""
         names, find = index.names(), index.add if grow else index.find
         numbers = np.empty((n, len(names)), np.int32)
         for generation in range(n):
@@ -44,8 +44,8 @@ class AncestorAttributes:
         return cls(numbers)
 
     def of_rows(self, rows: SparseRows, sequences: Sequences) -> list[SparseRows]:
-        """What positions have from each generation, given what they have themselves."""
-        # One more row, without entries, stands for what is beyond the roots.
+        """The attributes that positions get from each generation, given their own attributes."""
+        # One more row, without entries, is for ancestors beyond the roots.
         indptr = np.append(rows.indptr, rows.indptr[-1])
         own = SparseRows(indptr, rows.indices, rows.values, rows.n_columns)
         ancestors = find_ancestors(sequences, len(self.numbers))

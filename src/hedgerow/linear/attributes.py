@@ -1,11 +1,11 @@
-"""Attributes: columns and items alike become sparse rows of named attributes.
+"""Attributes: columns and items become sparse rows of named attributes.
 
 A numeric column is an attribute of its own name (``x0``, ``x1``, ... without names) whose value is
 the number; a text column has an attribute ``column:value`` for each of its values. Items name
 their attributes themselves. Zeros are left out: an attribute of value 0 has no effect.
 
-No two columns share an attribute: of a text column ``c`` beside a column ``c:x`` the value ``x`` is
-refused in training, and unknown afterwards.
+No two columns share an attribute: if there is a column ``c:x``, the value ``x`` of a text column
+``c`` raises an error in training, and is unknown in prediction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.encode import number_categories
 from hedgerow.linear.ancestor_attributes import AncestorAttributes
 from hedgerow.sequences import Categorical, Sequences, SparseRows
 
-# Cells of a dense X that are looked at in one go.
+# Number of cells of a dense X that are processed at a time.
 BLOCK = 1 << 20
 
 
@@ -38,7 +38,7 @@ def attribute_rows(
     Parameters
     ----------
     sequences
-        What to read. Items have been read with the same index.
+        The data. Items must have been read with the same index.
     index
         Names of the attributes.
     ancestors
@@ -71,7 +71,7 @@ def _with_ancestors(
 def _own_rows(sequences: Sequences, index: _core.StringIndex, *, grow: bool) -> SparseRows:
     """Rows of the attributes that positions have themselves.
 
-    ``grow`` says whether attributes that are not in the index are added to it, or dropped.
+    If ``grow``, attributes that are not in the index are added to it; otherwise they are dropped.
     """
     if sequences.schema.kind == "items":
         assert sequences.sparse is not None
@@ -102,7 +102,7 @@ def drop_rare(
 ) -> tuple[SparseRows, _core.StringIndex]:
     """Leave out the attributes that occur at fewer than `min_count` positions of all workers.
 
-    One that positions often have from an ancestor stays, so that it is known there.
+    An attribute that positions often get from an ancestor is kept.
     """
     if min_count <= 1:
         return rows, index
@@ -118,9 +118,9 @@ def drop_rare(
 
 
 def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray[np.bool_]:
-    """Which attributes have names that begin so, (A,); ValueError if none has.
+    """Which attributes have names with this prefix, (A,); ValueError if none has.
 
-    ``parameter`` is the name of what asks for them.
+    ``parameter`` is the name of the parameter in the message.
     """
     names = index.names()
     found = np.fromiter((name.startswith(prefix) for name in names), np.bool_, len(names))
@@ -134,7 +134,7 @@ def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray
 
 
 def attribute_blocks(rows: SparseRows, n_leading: int) -> _core.AttributeBlocks:
-    """The same entries, laid out for training; so many attributes have rows of all outputs."""
+    """The same entries, laid out for training; this many attributes have dense rows."""
     return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns, n_leading)
 
 
@@ -152,7 +152,7 @@ def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[n
 def _number_values(
     column: Categorical, sequences: Sequences, index: _core.StringIndex, grow: bool
 ) -> NDArray[np.int32]:
-    """Number of the attribute of each of K categories, and -1 for what is missing, (K + 1,)."""
+    """Number of the attribute of each of K categories, and -1 for missing values, (K + 1,)."""
     prefix = f"{column.name}:"
     others = _columns_within(prefix, sequences)
 
@@ -174,7 +174,7 @@ def _number_values(
 
 
 class _Other(NamedTuple):
-    """A column whose name begins with that of a text column and a colon, and goes on so."""
+    """A column whose name begins with that of a text column and a colon."""
 
     rest: str
     name: str
@@ -182,7 +182,7 @@ class _Other(NamedTuple):
 
 
 def _columns_within(prefix: str, sequences: Sequences) -> list[_Other]:
-    """The columns whose names begin so."""
+    """The columns whose names have this prefix."""
     texts = iter(sequences.categorical)
     pairs = zip(sequences.schema.column_names(), sequences.schema.numeric, strict=True)
     named = [(name if numeric else next(texts).name, numeric) for name, numeric in pairs]
@@ -194,7 +194,7 @@ def _columns_within(prefix: str, sequences: Sequences) -> list[_Other]:
 
 
 def _owner(category: str, others: list[_Other]) -> str | None:
-    """Name of another column that a value's attribute belongs to; mostly there is none."""
+    """Name of another column that a value's attribute belongs to; usually None."""
     for rest, name, numeric in others:
         if category == rest if numeric else category.startswith(f"{rest}:"):
             return name
@@ -233,7 +233,7 @@ def _nonzeros(dense: NDArray[np.generic]) -> SparseRows:
 
 
 def _side_by_side(parts: list[SparseRows]) -> SparseRows:
-    """Join the entries of each row, in the order of the parts."""
+    """Concatenate the entries of each row, in the order of the parts."""
     counts = [np.diff(part.indptr) for part in parts]
     row_of = np.concatenate([np.repeat(np.arange(len(n)), n) for n in counts])
     order = np.argsort(row_of, kind="stable")

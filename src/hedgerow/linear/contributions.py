@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.sequences import SparseRows
 from hedgerow.tables import Table
@@ -14,18 +13,13 @@ __all__ = ["weight_contributions"]
 
 
 def weight_contributions(
-    weights: LinearWeights,
-    index: _core.StringIndex,
-    rows: SparseRows,
-    position: int,
-    signs: NDArray[np.int64],
+    weights: LinearWeights, names: list[str], row: SparseRows, signs: NDArray[np.int64]
 ) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
+    """The parts of a sum of label scores at one position, see `Potential.contributions`.
 
-    ``rows`` are the attributes of one sequence. Without any of them there are the labels' own
-    weights; the offset of each is 0.
+    ``row`` are the attributes of the position, and ``names`` those of all attributes. The bias
+    weights of the labels are always present; the offset of each is 0.
     """
-    row = rows.part(position, position + 1)
     attributes, inverse = np.unique(row.indices, return_inverse=True)
     values = np.bincount(inverse, row.values, minlength=len(attributes)).astype(np.float64)
     layout = weights.layout.labels
@@ -35,7 +29,6 @@ def weight_contributions(
     places = np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
     owners = np.repeat(np.arange(len(attributes)), counts)
     parts = values[owners] * weights.attributes[places] * signs[layout.outputs[places]]
-    names = index.names()
     return float(np.einsum("k,k", signs, weights.biases)), Table(
         {
             "feature": np.fromiter((names[a] for a in attributes), np.object_, len(attributes)),

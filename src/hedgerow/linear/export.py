@@ -1,4 +1,4 @@
-"""Export: linear weights as plain JSON values; docs/guides/json.md says what they mean."""
+"""Export: linear weights as plain JSON values, in the schema of docs/guides/json.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["export_weights"]
 
 
 def export_weights(weights: LinearWeights, index: _core.StringIndex) -> dict[str, Any]:
-    """Weights of labels by attribute, of label pairs or patterns, and the labels' own."""
+    """Weights of labels by attribute, of label pairs or patterns, and the bias weights."""
     layout, names = weights.layout, index.names()
     n_labels = layout.n_labels
     found: dict[str, Any] = {
@@ -41,7 +41,7 @@ def export_weights(weights: LinearWeights, index: _core.StringIndex) -> dict[str
 def _by_attribute(
     layout: WeightLayout, weights: NDArray[np.float64], names: list[str]
 ) -> list[tuple[str, list[tuple[int, float]]]]:
-    """Output and weight of all weights but zeros, attribute by attribute."""
+    """Output and value of all weights that are not 0, attribute by attribute."""
     pairs = list(zip(layout.outputs.tolist(), weights.tolist(), strict=True))
     found = [
         (name, [pair for pair in pairs[begin:end] if pair[1]])

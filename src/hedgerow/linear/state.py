@@ -1,4 +1,4 @@
-"""State: the weights of a linear model taken apart for its file, and put together again."""
+"""State: the weights of a linear model in its file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
 def unpack_weights(
     state: State, n_attributes: int, n_labels: int, n_patterns: int
 ) -> LinearWeights:
-    """Read what `pack_weights` wrote, checking every array; raises ModelFileError."""
+    """Read the output of `pack_weights`, checking every array; raises ModelFileError."""
     labels = _layout(state, "attributes.offsets", "attributes.labels", n_attributes, n_labels)
     layout = LinearLayout(labels, None)
     edges: NDArray[np.float64] = np.empty(0)

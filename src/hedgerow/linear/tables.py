@@ -1,4 +1,4 @@
-"""Tables: the weights of a linear model, as columns with the names that users know."""
+"""Tables: the weights of a linear model, as named columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedgerow.tables import Table
 def attribute_table(
     weights: LinearWeights, index: _core.StringIndex, classes: NDArray[Any]
 ) -> Table:
-    """Columns attribute, label, weight; the attribute ``(bias)`` is the label's own weight."""
+    """Columns attribute, label, weight; the attribute ``(bias)`` is the bias weight of a label."""
     layout = weights.layout.labels
     names = np.array([*index.names(), "(bias)"], dtype=np.object_)
     bias = np.full(len(classes), len(names) - 1)
@@ -37,7 +37,7 @@ def describe_weight(
     patterns: Patterns,
     classes: NDArray[Any],
 ) -> tuple[str, str]:
-    """What the weight of this number belongs to, and the columns behind it.
+    """What the weight with this number belongs to, and its columns.
 
     Weights of label patterns come after all others.
     """
@@ -61,9 +61,9 @@ def transition_table(
     patterns: Patterns,
     classes: NDArray[Any],
 ) -> Table:
-    """Columns from, to, weight; before them attribute, if transitions have attributes.
+    """Columns from, to, weight, preceded by attribute if transitions have attributes.
 
-    ``plain`` are those of the label pairs themselves, ``patterns`` all that have a weight.
+    ``plain`` are the weights of the label pairs themselves, ``patterns`` all patterns with weights.
     """
     layout = weights.layout.edges
     if layout is None:
@@ -89,9 +89,9 @@ def pattern_attribute_table(
     patterns: Patterns,
     classes: NDArray[Any],
 ) -> Table:
-    """Columns pattern, weight; before them attribute, if label patterns have attributes.
+    """Columns pattern, weight, preceded by attribute if label patterns have attributes.
 
-    ``plain`` are those of the patterns themselves.
+    ``plain`` are the weights of the patterns themselves.
     """
     layout = weights.layout.patterns
     if layout is None:

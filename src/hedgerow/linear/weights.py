@@ -1,4 +1,4 @@
-"""Weights: which there are, how they lie in one vector, and the scores they give."""
+"""Weights: which weights exist, their order in one vector, and the scores they give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.labels import Patterns
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows, cut_runs
 
-# Bytes that the scores of one batch of sequences may take: little enough to stay in the cache.
+# Maximum number of bytes for the scores of one batch of sequences: small enough for the cache.
 BATCH_BYTES = 1 << 22
 
 
@@ -39,7 +39,7 @@ class WeightLayout:
 
     @classmethod
     def seen(cls, rows: SparseRows, outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
-        """Only pairs that occur. ``outputs`` (N,) of each position, -1 where it has none."""
+        """Only pairs that occur. ``outputs`` (N,) are those of each position, -1 for none."""
         arrays = _core.build_seen_pairs(
             rows.indptr, rows.indices, rows.n_columns, outputs, n_outputs
         )
@@ -49,7 +49,7 @@ class WeightLayout:
     def seen_with_any(
         cls, rows: SparseRows, outputs: Iterable[NDArray[np.int32]], n_outputs: int
     ) -> WeightLayout:
-        """Likewise, where positions may have several outputs: arrays (N,), one after another."""
+        """The same if positions may have several outputs: arrays (N,), one after another."""
         parts = [cls.seen(rows, some, n_outputs) for some in outputs]
         if len(parts) == 1:
             return parts[0]
@@ -60,7 +60,7 @@ class WeightLayout:
     def _of_keys(
         cls, keys: Sequence[NDArray[np.int64]], n_attributes: int, n_outputs: int
     ) -> WeightLayout:
-        """Of pairs given as attribute * n_outputs + output, each once."""
+        """From pairs given as attribute * n_outputs + output, without duplicates."""
         found = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
         attributes, listed = np.divmod(found, max(1, n_outputs))
         offsets = np.searchsorted(attributes, np.arange(n_attributes + 1)).astype(np.int64)
@@ -80,7 +80,7 @@ class WeightLayout:
         return cls(offsets, np.empty(0, np.int32), n_outputs)
 
     def of_attributes(self, keep: NDArray[np.bool_]) -> WeightLayout:
-        """Without the weights of all attributes but those to keep, (A,)."""
+        """Only the weights of the attributes to keep, (A,)."""
         counts = np.where(keep, np.diff(self.offsets), 0)
         offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         kept = keep[self.attribute_of_weight()]
@@ -123,11 +123,11 @@ class LinearLayout:
 
     @property
     def edges(self) -> WeightLayout | None:
-        """What scores edges: label pairs or label patterns."""
+        """What edges have weights for: label pairs or label patterns."""
         return self.pairs if self.patterns is None else self.patterns
 
     def edge_patterns(self, patterns: Patterns) -> Patterns:
-        """What the outputs of `edges` are numbers of; ``patterns`` are those of the model."""
+        """The patterns that the outputs of `edges` refer to, given those of the model."""
         return Patterns.pairs(self.n_labels) if self.patterns is None else patterns
 
     @property
@@ -137,7 +137,7 @@ class LinearLayout:
 
     @property
     def sizes(self) -> list[int]:
-        """How many weights of each kind there are: attributes, edges, biases."""
+        """Number of weights of each kind: attributes, edges, biases."""
         n_edges = 0 if self.edges is None else self.edges.n_weights
         return [self.labels.n_weights, n_edges, self.n_labels]
 
@@ -170,7 +170,7 @@ class LinearWeights(LazyAttributes):
 
     @classmethod
     def from_vector(cls, vector: NDArray[np.float64], layout: LinearLayout) -> LinearWeights:
-        """Cut one vector into views, in the order attributes, edges, biases."""
+        """Split one vector into views, in the order attributes, edges, biases."""
         assert len(vector) == layout.n_weights
         n_attributes, n_edges, _ = layout.sizes
         attributes, others = vector[:n_attributes], vector[n_attributes:]
@@ -195,7 +195,7 @@ class LinearWeights(LazyAttributes):
     def adder(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
     ) -> Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]:
-        """What adds the scores of sequences with these attributes, see `hedgerow.potentials`.
+        """A function that adds the scores of sequences with these attributes.
 
         Edges are those of label pairs, (N, K, K), or of label patterns, (N, P).
         """
@@ -214,13 +214,13 @@ class LinearWeights(LazyAttributes):
 
 
 def batch_size(n_scores: int) -> int:
-    """How many positions have scores that fit into `BATCH_BYTES`, each so many."""
+    """Number of positions, each with this many scores, that fit into `BATCH_BYTES`."""
     return max(1, BATCH_BYTES // (8 * n_scores))
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some consecutive sequences: where they stand among all, and their attributes."""
+    """Some consecutive sequences: their place among all, and their attributes."""
 
     sequences: slice
     offsets: NDArray[np.int64]
@@ -230,7 +230,7 @@ class Batch:
 def batches(rows: SparseRows, offsets: NDArray[np.int64], n_scores: int) -> Iterator[Batch]:
     """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences.
 
-    ``n_scores`` is how many there are at each position.
+    ``n_scores`` is the number of scores at each position.
     """
     for first, last in cut_runs(offsets, batch_size(n_scores)):
         start, stop = int(offsets[first]), int(offsets[last])

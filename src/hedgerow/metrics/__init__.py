@@ -1,4 +1,4 @@
-"""Scores that people report."""
+"""Metrics: precision, recall, F1 and accuracy of labels and chunks, on lists of label lists."""
 
 from hedgerow.metrics.chunks import ChunkScores, chunk_scores
 from hedgerow.metrics.flat import (

@@ -1,4 +1,4 @@
-"""Chunk scores: whole chunks that were found."""
+"""Chunk scores: precision, recall and F1 of whole chunks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ChunkScores(Scores):
 
 @dataclass(frozen=True)
 class StrictScheme:
-    """Which prefixes begin a chunk, which go on with it, and which end it.
+    """Which prefixes begin a chunk, which continue it, and which end it.
 
-    Where none end it, a chunk ends with the last label that goes on with it.
+    If no prefix ends a chunk, it ends with the last label that continues it.
     """
 
     opening: str
@@ -46,8 +46,8 @@ def chunk_scores(
 ) -> ChunkScores:
     """Compare chunks as the CoNLL evaluation script does, or strictly by a scheme.
 
-    Labels are ``O``, or a prefix (B, I, L, E, S, U), a hyphen and a type. A predicted chunk counts
-    when a true chunk has the same type, beginning and end.
+    Labels are ``O``, or a prefix (B, I, L, E, S, U), a hyphen and a type. A predicted chunk is
+    correct if a true chunk has the same type, beginning and end.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def chunk_scores(
     scheme
         None reads labels leniently, as the CoNLL evaluation script does: both IOB1 and IOB2 are
         understood, and an ``I-`` after another type begins a chunk. "IOB2" (or "BIO"), "IOE2",
-        "IOBES" (or "BIOES") or "BILOU" counts chunks that keep to that scheme and no others, as
-        the strict mode of seqeval does: an ``I-`` with no beginning is nothing.
+        "IOBES" (or "BIOES") or "BILOU" counts only chunks that follow this scheme, as the strict
+        mode of seqeval does: an ``I-`` without a beginning is ignored.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
 
 
 def find_chunks(labels: Sequence[str]) -> set[Chunk]:
-    """All chunks of a labelling that may break its scheme."""
+    """All chunks of a labelling, which may violate its scheme."""
     chunks = set()
     start, before, kind_before = 0, "O", ""
     for t, label in enumerate([*labels, "O"]):
@@ -119,7 +119,7 @@ def find_chunks(labels: Sequence[str]) -> set[Chunk]:
 
 
 def _find_strictly(labels: Sequence[str], name: str) -> set[Chunk]:
-    """All chunks that keep to a scheme; what breaks it is in no chunk."""
+    """All chunks that follow a scheme; labels that violate it are in no chunk."""
     scheme = STRICT_SCHEMES[name]
     prefixes = {"O", *scheme.opening, *scheme.continuing}
     chunks = set()

@@ -1,8 +1,8 @@
 """Flat metrics: scikit-learn's metrics of labels, on lists of label lists.
 
-scikit-learn compares flat arrays of labels, and says "unknown is not supported" of lists of label
-lists. `flat` makes any of its metrics one of lists; those that users of sklearn-crfsuite know have
-names of their own.
+scikit-learn compares flat arrays of labels, and raises "unknown is not supported" for lists of
+label lists. `flat` adapts any of its metrics to lists; the ones that sklearn-crfsuite has are
+available by the same names.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         ``flat_metric(y_true, y_pred, *, missing_label=None, sample_weight=None, **options)``.
-        ``y_true`` are labels of each sequence, ``y_pred`` what `predict` or `predict_marginals` of
-        a model gives. ``missing_label`` is a label that stands for a missing one, as None and NaN
-        always do. ``sample_weight`` has a weight for each sequence, or for each row of flat labels.
+        ``y_true`` are the labels of each sequence, ``y_pred`` the output of `predict` or
+        `predict_marginals`. ``missing_label`` is a label that marks a missing one, as None and NaN
+        always do. ``sample_weight`` contains one weight per sequence, or per row of flat labels.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a metric that depends only on how often a label was predicted for another.
+    """Mark a metric that depends only on the confusion matrix.
 
-    It may then be computed from each pair of labels once, with how often as `sample_weight`.
+    It can then be computed from each pair of labels once, with its count as `sample_weight`.
     """
     metric.is_of_positions = True  # type: ignore[attr-defined]
     return metric
@@ -91,19 +91,19 @@ def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
 def _takes_weights(metric: Callable[..., Any]) -> bool:
     try:
         return "sample_weight" in signature(metric).parameters
-    except ValueError:  # of some functions that are written in C nothing is known
+    except ValueError:  # some functions that are written in C have no signature
         return False
 
 
 def is_of_positions(metric: Any) -> bool:
-    """Whether a metric, perhaps with some options bound to it, is marked so."""
+    """Whether a metric, possibly with options bound to it, is marked by `of_positions`."""
     function = metric.func if isinstance(metric, partial) else metric
     return bool(getattr(function, "is_of_positions", False))
 
 
 @of_positions
 def flat_accuracy_score(y_true: Any, y_pred: Any, **options: Any) -> float:
-    """Share of positions that are labelled right, by `sklearn.metrics.accuracy_score`.
+    """Share of positions that are labelled correctly, by `sklearn.metrics.accuracy_score`.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def flat_confusion_matrix(y_true: Any, y_pred: Any, **options: Any) -> NDArray[A
 
 
 def _join_predictions(y_pred: Any, lengths: list[int] | None) -> NDArray[Any]:
-    """What was predicted for all positions: labels (N,), or probabilities (N, K)."""
+    """Predictions for all positions: labels (N,), or probabilities (N, K)."""
     if isinstance(y_pred, np.ndarray) and y_pred.dtype != np.object_:
         return y_pred
     parts = list(y_pred)
@@ -212,7 +212,7 @@ def _join_predictions(y_pred: Any, lengths: list[int] | None) -> NDArray[Any]:
 
 
 def _check_lengths(lengths: list[int], expected: list[int]) -> None:
-    """Raise ValueError unless y has as many labels as were predicted, sequence by sequence."""
+    """Raise ValueError unless each sequence of y has as many labels as were predicted."""
     if len(lengths) != len(expected):
         raise ValueError(
             f"y_true has {len(lengths)} sequences but {len(expected)} were predicted; pass one "

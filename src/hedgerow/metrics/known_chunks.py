@@ -11,7 +11,7 @@ from hedgerow.metrics.chunks import ChunkScores, chunk_scores
 
 
 def look_like_chunks(labels: Iterable[Any]) -> bool:
-    """Whether labels say where chunks begin and go on: O, B-NP, I-NP."""
+    """Whether labels mark the beginning and the inside of chunks: O, B-NP, I-NP."""
     found = set(labels) - {"O"}
     return bool(found) and all(
         isinstance(label, str) and re.match(r"[BIESLU]-.", label) for label in found
@@ -19,7 +19,7 @@ def look_like_chunks(labels: Iterable[Any]) -> bool:
 
 
 def score_known_chunks(y_true: Any, y_pred: Any, scheme: str | None = None) -> ChunkScores:
-    """Scores of chunks, without the positions that have no label."""
+    """Chunk scores, without the positions that have no label."""
     return chunk_scores(*keep_known(y_true, y_pred), scheme)
 
 

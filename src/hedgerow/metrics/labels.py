@@ -1,4 +1,4 @@
-"""Label scores: single positions that were labelled right."""
+"""Label scores: precision, recall and F1 of single labels."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hedgerow.metrics.scores import Scores
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """How many positions were labelled right, in all and label by label.
+    """Accuracy and confusion matrix, and the scores of each label.
 
     Attributes
     ----------
     accuracy : float
-        Share of positions that are right, 0 to 1.
+        Share of positions that are correct, 0 to 1.
     n_positions : int
         Number of positions whose true label is known.
     labels : list
-        The K labels of either side, sorted.
+        The K labels that occur in y_true or y_pred, sorted.
     confusion : (K, K) int64
         Number of positions by [true label, predicted label].
     by_label : dict
@@ -45,8 +45,8 @@ class LabelScores:
 def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> LabelScores:
     """Compare labels position by position.
 
-    A label that occurs on one side only counts as an error. Positions whose true label is not
-    known, None, NaN or NA, are left out.
+    Labels may occur only in y_true or only in y_pred. Positions whose true label is None, NaN or NA
+    are left out.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]
 
 
 def _plain(labels: Sequence[Any]) -> list[Any]:
-    """Labels as Python objects: NumPy's own print badly and are slow to hash."""
+    """Labels as Python objects: NumPy scalars print badly and are slow to hash."""
     return (
         labels.tolist()
         if isinstance(labels, np.ndarray)
@@ -104,7 +104,7 @@ def _is_known(label: Any) -> bool:
 
 
 def _sort(labels: set[Any]) -> list[Any]:
-    """By value where they compare, else by how they print, 1 before "1"."""
+    """Sorted by value if they can be compared, otherwise by how they print, 1 before "1"."""
     try:
         return sorted(labels)
     except TypeError:

@@ -11,7 +11,7 @@ Pairs = list[tuple[Sequence[Any], Sequence[Any]]]
 
 
 def pair_sequences(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> Pairs:
-    """Check that there are as many labels on both sides; a pair for each sequence."""
+    """Check that both have the same number of labels, and return one pair per sequence."""
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scores:
-    """How well something was found: precision, recall and F1, 0 to 1, and the counts behind."""
+    """Precision, recall and F1, 0 to 1, and the counts that they are computed from."""
 
     precision: float
     recall: float
@@ -18,7 +18,7 @@ class Scores:
 
     @classmethod
     def from_counts(cls, n_true: int, n_predicted: int, n_correct: int) -> Scores:
-        """Divide; what cannot be told, because there is nothing to find or to be right, is 0."""
+        """Compute the scores; those with a denominator of 0 are 0."""
         precision = n_correct / n_predicted if n_predicted else 0.0
         recall = n_correct / n_true if n_true else 0.0
         f1 = 2 * n_correct / (n_true + n_predicted) if n_correct else 0.0

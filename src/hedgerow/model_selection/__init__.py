@@ -1,4 +1,4 @@
-"""Model selection: whole sequences in every fold, wherever scikit-learn takes ``cv=``."""
+"""Model selection: splitters of whole sequences, and cross-validated predictions."""
 
 from hedgerow.model_selection.cross_val import cross_val_predict
 from hedgerow.model_selection.splitters import (

@@ -29,32 +29,34 @@ def cross_val_predict(
     base_scores: Any = None,
     X_base: Any = None,
 ) -> Any:
-    """Predict every sequence by a model that was trained without it.
+    """Predict every sequence with a model that was not trained on it.
 
-    scikit-learn's function of this name joins what the folds give, which lists of sequences do not
-    allow, and hands no groups on.
+    scikit-learn's function of this name cannot concatenate lists of sequences, and does not pass
+    groups to `predict`.
 
     Parameters
     ----------
     estimator
         A CRF, or a pipeline that ends in one. It is cloned for every fold.
     X, y
-        Sequences and their labels, as `fit` takes them.
+        Sequences and their labels, as for `fit`.
     groups : (N,), optional
         For a flat X, the sequence of each row; not needed by a model with a `group_column`.
     cv : int, splitter, or list of (train, test), default 5
-        An integer is the number of folds of a `SequenceKFold`. Every sequence must be in one test
-        part.
+        An integer is the number of folds of a `SequenceKFold`. Every sequence must be in exactly
+        one test part.
     method : {"predict", "predict_marginals"}, default "predict"
-        What to predict: labels, or the probabilities of all labels. Columns are then those of the
-        labels of all folds, sorted; a label that a fold's training part lacks has probability 0.
+        What to predict: labels, or the probabilities of all labels. Columns are then the labels of
+        all folds, sorted; a label that does not occur in the training part of a fold has
+        probability 0.
     parents : list of arrays, or (N,) for a flat X, optional
         Parents of the positions, see `hedgerow.TreeCRF.fit`; not needed by a model with a
         `parents_column`.
     base_scores : list of (T, K) arrays, or (N, K) for a flat X, optional
-        Scores to start from, see `hedgerow.TreeCRF.fit`; each fold must have all labels then.
+        Base scores, see `hedgerow.TreeCRF.fit`; the training part of each fold must then have all
+        labels.
     X_base : optional
-        What a base model sees, if it sees other features.
+        Features of the base model, if it does not use X.
 
     Returns
     -------
@@ -113,7 +115,7 @@ def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
 
 
 def _align(part: Any, known: NDArray[Any], labels: NDArray[Any]) -> Any:
-    """Probabilities of all labels, from those of the labels that a fold knows."""
+    """Probabilities of all labels, from those of the labels in a fold."""
     if isinstance(part, list):
         return [_align(each, known, labels) for each in part]
     aligned = np.zeros((len(part), len(labels)))

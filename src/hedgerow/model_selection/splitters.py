@@ -1,4 +1,4 @@
-"""Splitters: they keep sequences whole, wherever scikit-learn takes ``cv=``."""
+"""Splitters that keep sequences whole, for ``cv=`` of scikit-learn."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
     random_state : int, RandomState or None, default None
         Seed of the random order.
     group_column : str, int or None, default None
-        Name or number of the column of a flat X that says which sequence each row belongs to; that
-        of the estimator.
+        Name or number of the column of a flat X with the sequence id of each row, as in the
+        estimator.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
     [1.0, 1.0, 1.0]
     """
 
-    # With metadata routing it is given groups wherever there are any.
+    # With metadata routing it always receives the groups, if there are any.
     __metadata_request__split = {"groups": True}  # noqa: RUF012
 
     def __init__(
@@ -81,7 +81,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         self.group_column = group_column
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of folds; the data do not matter."""
+        """Number of folds, for any data."""
         return int(self.n_splits)
 
     def split(
@@ -101,7 +101,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         Yields
         ------
         train, test : arrays of int
-            Of rows if X is flat, else of sequences.
+            Indices of rows if X is flat, otherwise of sequences.
         """
         units = Units.read(X, groups, self.group_column)
         if units.number < self.n_splits:
@@ -121,7 +121,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         return folds
 
     def _sizes(self, n_units: int) -> NDArray[np.int64]:
-        """How many units each fold gets."""
+        """Number of units in each fold."""
         return n_units // self.n_splits + (np.arange(self.n_splits) < n_units % self.n_splits)
 
     def _order(self, n_units: int) -> NDArray[np.int64]:
@@ -129,10 +129,10 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
 
 
 class StratifiedSequenceKFold(SequenceKFold):
-    """K folds of whole sequences, in which labels are about as frequent as in all data.
+    """K folds of whole sequences with about the same label frequencies in each fold.
 
-    Parameters and use are those of `SequenceKFold`. Sequences are assigned to folds one by one, the
-    longest first, each to the fold that most lacks its labels.
+    Parameters and methods are those of `SequenceKFold`. Sequences are assigned to folds one by one,
+    the longest first, each to the fold that needs its labels most.
 
     Examples
     --------
@@ -167,28 +167,28 @@ def train_test_split(
     X
         A list of sequences, or a flat table.
     *arrays
-        What else is to be split in the same way, such as y: one entry per sequence, or per row of a
+        Further data to split in the same way, such as y: one entry per sequence, or per row of a
         flat X.
     groups : (N,) for a flat X, (S,) for a list, optional
-        What is kept together: for a flat X without `group_column`, the sequence of each row. They
-        are split too.
+        Ids of what is kept together; for a flat X without `group_column`, the sequence of each row.
+        The groups are split too.
     group_column : str, int or None, default None
-        Name or number of the column of a flat X that says which sequence each row belongs to.
+        Name or number of the column of a flat X with the sequence id of each row.
     test_size, train_size : float, int or None, default None
-        Share or number of the sequences in each part. None: a quarter for the test, and what is
-        left for training.
+        Share or number of the sequences in each part. None: a quarter for testing, and the rest for
+        training.
     shuffle : bool, default True
-        Whether to choose sequences at random. False: the last ones are the test.
+        Whether to choose sequences at random. False: the last ones are the test set.
     random_state : int, RandomState or None, default None
         Seed of the choice.
     stratify : labels or None, default None
-        Labels, as y has them, that are to be about as frequent in both parts.
+        Labels, in the format of y, whose frequencies should be about the same in both parts.
 
     Returns
     -------
     list
-        X_train, X_test, then the two parts of each of `arrays`, at last those of `groups` if they
-        were given. Sequences stay in their order.
+        X_train, X_test, then the two parts of each of `arrays`, and finally those of `groups` if
+        they were given. Sequences keep their order.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def train_test_split(
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What goes into one part as a whole: sequences, or groups of them.
+    """Units that are never split: sequences, or groups of sequences.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class Units:
     flat : bool
         Whether X is flat.
     noun : str
-        What a unit is called, in the plural.
+        Name of a unit, in the plural.
     """
 
     of_items: NDArray[np.int64]
@@ -245,7 +245,7 @@ class Units:
 
     @classmethod
     def read(cls, X: Any, groups: Any, group_column: str | int | None) -> Units:
-        """Find out what belongs together."""
+        """Find the units of X."""
         block = settle(X, "X")
         if not (isinstance(block, list | tuple | np.ndarray | nw.DataFrame) or is_sparse(block)):
             raise TypeError(f"X is of type {type(X).__name__}; {EXPECTED}")
@@ -271,20 +271,20 @@ class Units:
 
     @property
     def number(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return int(self.of_items.max(initial=-1)) + 1
 
     @property
     def items(self) -> str:
-        """What the items are called."""
+        """Name of the items, in the plural."""
         return "rows" if self.flat else "sequences"
 
     def where(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Items of the units that have a flag."""
+        """Items of the units that are flagged."""
         return np.flatnonzero(flags[self.of_items])
 
     def count_labels(self, y: Any, name: str) -> NDArray[np.float64]:
-        """How often each label occurs in each unit, (units, labels); missing ones are one more."""
+        """Count of each label in each unit, (units, labels); missing labels have a column too."""
         if y is None:
             raise ValueError(f"y is None, but {name} needs the labels; pass y")
         parts = list(y)
@@ -305,16 +305,16 @@ class Units:
 def _deal_alike(
     counts: NDArray[np.float64], sizes: NDArray[np.int64], order: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Deal out units so that each part has its share of every label.
+    """Assign units to parts so that each part has its share of every label.
 
     Parameters
     ----------
     counts : (units, labels)
-        How often each label occurs in each unit.
+        Count of each label in each unit.
     sizes : (parts,)
-        How many units each part gets.
+        Number of units in each part.
     order : (units,)
-        The order of units that are equally long.
+        The order of units of the same length.
 
     Returns
     -------
@@ -326,7 +326,7 @@ def _deal_alike(
     dealt, seen = np.zeros((len(sizes), len(totals))), np.zeros(len(totals))
     for unit in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
         seen += counts[unit]
-        # The sum of squares of what parts have too much, as shares of all, grows least by this.
+        # This choice increases the sum of squared excesses, as shares of the total, least.
         surplus = (dealt - shares[:, None] * seen) / totals
         excess = np.einsum("pk,k->p", surplus, counts[unit] / totals)
         part = int(np.where(left > 0, excess, np.inf).argmin())
@@ -346,7 +346,7 @@ def _order(n_units: int, shuffle: bool, random_state: Any) -> NDArray[np.int64]:
 def _check_whole(
     of_items: NDArray[np.int64], sequences: NDArray[np.int64], group_column: str | int | None
 ) -> None:
-    """Raise ValueError if groups tear a sequence apart."""
+    """Raise ValueError if groups split a sequence."""
     torn = np.flatnonzero((sequences[1:] == sequences[:-1]) & (of_items[1:] != of_items[:-1]))
     if len(torn):
         raise ValueError(
@@ -356,7 +356,7 @@ def _check_whole(
 
 
 def _is_flat(block: Any) -> bool:
-    """Whether what was settled is one table of rows, not a list of sequences."""
+    """Whether X is one table of rows, not a list of sequences."""
     if isinstance(block, np.ndarray):
         return block.ndim != 3
     return isinstance(block, nw.DataFrame) or is_sparse(block) or is_table(block)
@@ -367,7 +367,7 @@ def count_items(block: Any) -> int:
 
 
 def take_items(array: Any, items: NDArray[np.int64]) -> Any:
-    """Some items of anything that can be split."""
+    """Select some items of anything that can be split."""
     if isinstance(array, np.ndarray):
         return array[items]
     if is_sparse(array):

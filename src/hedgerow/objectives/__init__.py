@@ -1,7 +1,7 @@
-"""Objectives: from scores, by way of marginals, to a loss and its slopes.
+"""Objectives: from scores, via marginals, to a loss and its gradient.
 
-Slopes are the gradient of the loss with respect to the scores themselves. What the scores are made
-of, weights or trees, takes it from there.
+Slopes are the gradient of the loss with respect to the scores. Models compute the gradient with
+respect to their weights or trees from it.
 """
 
 from hedgerow.objectives.choice import ObjectiveParameters, read_objective

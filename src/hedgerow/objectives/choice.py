@@ -1,4 +1,4 @@
-"""Choice: which objective an estimator's parameters ask for."""
+"""Choice: the objective that the parameters of an estimator specify."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ObjectiveParameters", "read_objective"]
 
 
 class ObjectiveParameters(Protocol):
-    """An estimator, as far as its parameters are about objectives."""
+    """The parameters of an estimator that are about objectives."""
 
     objective: str | Objective
     sharpness: float
@@ -28,7 +28,7 @@ class ObjectiveParameters(Protocol):
 
 
 def read_objective(crf: ObjectiveParameters, *, margin: bool) -> TrainingObjective:
-    """Check the parameters of objectives; ``margin``: max_margin is offered."""
+    """Check the parameters of objectives; ``margin``: whether max_margin is available."""
     objective: Any = crf.objective
     check_number("sharpness", crf.sharpness, above=0)
     named: dict[str, TrainingObjective] = {
@@ -55,8 +55,8 @@ def read_objective(crf: ObjectiveParameters, *, margin: bool) -> TrainingObjecti
         hint = f"; pass {objective.__name__}()" if isinstance(objective, type) else ""
         if objective is None:
             hint = (
-                ". A model that was loaded has None if it was trained for an object, which no file "
-                "keeps: set it again, set_params(objective=...)"
+                ". A loaded model has None if it was trained for a custom objective, which is not "
+                "saved: set it again, set_params(objective=...)"
             )
         raise TypeError(
             f"objective is {objective!r}; expected a name, such as 'accuracy', or an object with "

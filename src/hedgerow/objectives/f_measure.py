@@ -1,4 +1,4 @@
-"""The F-measure of labels, made smooth: expected counts in place of counts."""
+"""The F-measure of labels, made smooth: expected counts instead of counts."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = ["F1", "F1Average"]
 
 F1Average = Literal["macro", "micro"]
 
-# The label of positions outside of chunks, whose F1 nobody asks for.
+# The label of positions outside of chunks, whose F1 is not of interest.
 OUTSIDE = "O"
 
 
 @dataclass(frozen=True)
 class F1:
-    """F1 with expected counts in place of counts, times the weight of all positions.
+    """F1 with expected counts instead of counts, times the total weight of all positions.
 
-    Of a label k that n_k positions have, with p_t(k) its probability at position t,
+    For a label k that n_k positions have, with p_t(k) its probability at position t,
 
         F_k = 2 sum_{t: y_t = k} p_t(k) / (n_k + sum_t p_t(k)),
 
     2 TP / (2 TP + FN + FP) with the counts that are expected if labels are drawn at random from the
-    marginals. The more certain these are, the closer it is to the F1 of the labels that are most
-    probable. Positions whose label is not known count neither as right nor as wrong.
+    marginals. The more certain these are, the closer it is to the F1 of the most probable labels.
+    Positions whose label is not known are ignored.
 
     Parameters
     ----------
     labels : tuple of labels or None
-        Those that count. None: all; where they look like chunks (B-NP, I-NP, O), all but O.
+        The labels to include. None: all; if they look like chunks (B-NP, I-NP, O), all but O.
     average : {"macro", "micro"}
         "macro": the mean of F_k over the labels that occur. "micro": one F1 from the sums of all
-        their counts; of all labels that is the expected accuracy.
+        counts; for all labels this is the expected accuracy.
     """
 
     labels: tuple[Any, ...] | None = None
@@ -69,7 +69,7 @@ class F1:
         return cls(tuple(plain), average)
 
     def for_labels(self, labels: Labels) -> F1:
-        """With the codes of the labels that count."""
+        """With the codes of the labels that are included."""
         names = self.labels
         if names is None:
             if not look_like_chunks(labels.classes):
@@ -78,7 +78,7 @@ class F1:
         return replace(self, codes=tuple(sorted(labels.read_codes(list(names), "f1_labels"))))
 
     def value(self, marginals: Marginals, labels: Codes, weights: Weights) -> float:
-        """F1, times the weight of all positions."""
+        """F1, times the total weight of all positions."""
         return self._value(self._count(marginals, labels, weights, _Positions.alone(weights)))
 
     def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
@@ -87,12 +87,12 @@ class F1:
         return self._gradient(counts, marginals, labels, weights)
 
     def value_of(self, marginals: Marginals, targets: Targets) -> float:
-        """The value, of all workers."""
+        """The value over all workers."""
         everywhere = _Positions(targets.bound, targets.comm)
         return self._value(self._count(marginals, targets.codes, targets.known_weights, everywhere))
 
     def gradient_of(self, marginals: Marginals, targets: Targets) -> Marginals:
-        """How that changes with the marginals of this worker."""
+        """The gradient with respect to the marginals of this worker."""
         weights, everywhere = targets.known_weights, _Positions(targets.bound, targets.comm)
         counts = self._count(marginals, targets.codes, weights, everywhere)
         return self._gradient(counts, marginals, targets.codes, weights)
@@ -136,20 +136,20 @@ class F1:
 
 
 class _Positions(NamedTuple):
-    """What all positions count at most, and the workers that have them."""
+    """Maximum counts of all positions, and the workers that have them."""
 
     bound: float
     comm: Comm
 
     @classmethod
     def alone(cls, weights: Weights) -> _Positions:
-        """Those of one worker."""
+        """Those of a single worker."""
         return cls(float(weights.max(initial=0.0)) * len(weights), ALONE)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Labels that count, and expected counts of each of them, or one for all of them."""
+    """The labels that are included, and expected counts of each of them, or one for all of them."""
 
     codes: NDArray[np.int64]
     right: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Label costs: how bad it is to predict one label where another is true."""
+"""Label costs: the cost of predicting one label where another is true."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hedgerow.parameters import check_number, plain_value
 
 __all__ = ["LabelCosts", "LabelCostsParameter"]
 
-# As a user gives them.
+# The type of the parameter.
 LabelCostsParameter = str | float | Mapping[Any, float | Mapping[Any, float]] | ArrayLike
 
-# Costs are added to scores, which are right up to this.
+# Costs are added to scores, which are accurate up to this size.
 LARGEST = 1e5
 
 NAME = "label_costs"
@@ -29,14 +29,14 @@ EXPECTED = (
 
 @dataclass(frozen=True, eq=False)
 class LabelCosts:
-    """Costs as they were asked for, before the labels are known.
+    """Costs as the user specifies them, before the labels are known.
 
     Attributes
     ----------
     usual : float
-        Cost of every mistake that nothing else is said about.
+        Cost of every mistake without a specified cost.
     by_label : mapping
-        By true label, and then by predicted one, what else some mistakes cost.
+        Specified costs, by true label and then by predicted label.
     matrix : (K, K) or None
         All costs, by the codes of the true and the predicted label.
     """
@@ -47,7 +47,7 @@ class LabelCosts:
 
     @classmethod
     def read(cls, costs: Any) -> LabelCosts:
-        """Check the parameter ``label_costs``, as far as it can be without the labels."""
+        """Check the parameter ``label_costs``, as far as possible without the labels."""
         if isinstance(costs, Mapping) and any(isinstance(key, tuple) for key in costs):
             key = next(key for key in costs if isinstance(key, tuple))
             raise ValueError(
@@ -70,7 +70,7 @@ class LabelCosts:
     def among(self, labels: Labels) -> NDArray[np.float64]:
         """Costs by the codes of the true and the predicted label, (K + 1, K).
 
-        The last row is for a label that is not known, code -1: nothing costs anything there.
+        The last row is for an unknown label, code -1: all costs are 0 there.
         """
         n_labels = len(labels.classes)
         if self.matrix is not None:
@@ -108,11 +108,11 @@ def _check_by_label(costs: dict[Any, Any]) -> None:
 
 
 def _read_matrix(rows: list[Any]) -> NDArray[np.float64]:
-    """A square matrix of costs, whatever its size."""
+    """A square matrix of costs, of any size."""
     try:
         matrix = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{NAME} is a list that is no matrix of numbers; {EXPECTED}") from None
+        raise ValueError(f"{NAME} is a list but not a matrix of numbers; {EXPECTED}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{NAME} has shape {matrix.shape}; expected a square matrix")
     bad = ~((matrix >= 0) & (matrix <= LARGEST))

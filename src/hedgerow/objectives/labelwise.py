@@ -1,9 +1,9 @@
-"""Objectives of the marginals: what is measured position by position.
+"""Objectives of the marginals, which are measured position by position.
 
-Any smooth function of the marginals will do. Its gradient with respect to the scores is the
-derivative of the marginals along its gradient with respect to the marginals, because their
+Any smooth function of the marginals can be an objective. Its gradient with respect to the scores is
+the derivative of the marginals along its gradient with respect to the marginals, because their
 covariance matrix is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives
-below that is what Gross et al. (2006), Eqs. 11 to 22, compute with recurrences of their own.
+below, Gross et al. (2006), Eqs. 11 to 22, compute the same with special recurrences.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ Marginals = NDArray[np.float64]
 Labels = NDArray[np.int32]
 Weights = NDArray[np.float64]
 
-# A probability below this counts as this much: its logarithm and its inverse are finite.
+# Smaller probabilities are replaced by this one, so that logarithm and inverse are finite.
 SMALLEST_PROBABILITY = 1e-300
 
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a CRF can be trained for: a smooth function of the marginals, to be made large.
+    """Interface of a custom objective: a smooth function of the marginals, to be maximised.
 
-    Both methods are given ``marginals`` (N, K), the probabilities of the labels at all positions,
-    ``labels`` (N,), codes in the order of ``classes_`` and -1 where the label is not known, and
-    ``weights`` (N,), how much each position counts: 0 where the label is not known. They must leave
-    these as they are. The value may be any function of all marginals; in `hedgerow.LinearCRF` it
-    stands beside a penalty, so it should grow with the number of positions, as a likelihood does.
+    Both methods receive ``marginals`` (N, K), the probabilities of the labels at all positions;
+    ``labels`` (N,), codes in the order of ``classes_``, with -1 where the label is not known; and
+    ``weights`` (N,), the weight of each position, 0 where the label is not known. They must not
+    modify these arrays. The value may be any function of all marginals; in `hedgerow.LinearCRF` a
+    penalty is added to it, so it should grow with the number of positions, as a likelihood does.
 
     With a `hedgerow.Checkpoint` an objective is identified by the name of its class and by its
-    state: what ``get_params()`` returns, if there is such a method; else the fields of a dataclass,
-    but for those with ``compare=False``; else its attributes. These may be numbers, strings, bools,
-    None, NumPy arrays, dataclasses, and lists and dicts of such; with any others a checkpoint is
-    refused. Model files do not keep an objective that is an object.
+    state: what ``get_params()`` returns, if there is such a method; otherwise the fields of a
+    dataclass, except those with ``compare=False``; otherwise its attributes. These may be numbers,
+    strings, bools, None, NumPy arrays, dataclasses, and lists and dicts of these; anything else
+    raises an error if there is a checkpoint. Custom objectives are not saved in model files.
 
     Examples
     --------
@@ -72,11 +72,11 @@ class Objective(Protocol):
     """
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
-        """How good the marginals are; more is better."""
+        """The value for these marginals; greater is better."""
         ...
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
-        """How the value changes with each marginal, (N, K)."""
+        """The gradient with respect to each marginal, (N, K)."""
         ...
 
 
@@ -105,7 +105,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Sum of p(y_t): the expected number of labels that are right if they are drawn at random."""
+    """Sum of p(y_t): the expected number of correct labels if they are drawn at random."""
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """Sum of the probabilities."""
@@ -126,30 +126,31 @@ class ExpectedAccuracy:
 class Accuracy:
     """Sum of Q(p(y_t) - max over other labels), Q(x) = 1 / (1 + exp(-sharpness x)) (Eqs. 9, 10).
 
-    The sharper, the closer to the number of positions whose own label is the most probable one.
+    The larger the sharpness, the closer it is to the number of positions whose true label is the
+    most probable one.
     """
 
     sharpness: float
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
-        """How many labels are right, smoothed."""
+        """Number of correct labels, smoothed."""
         return float(np.sum(self.terms(marginals, labels, weights)))
 
     def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
-        """How far each of them is."""
+        """The value of each position."""
         terms = np.empty(len(labels))
         _core.fill_accuracy_terms(marginals, labels, weights, self.sharpness, terms)
         return terms
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
-        """Q'(margin) at the label y_t, and as much less at its rival; equal rivals share it."""
+        """Q'(margin) at the label y_t, and minus that at its rival; equal rivals share it."""
         slopes = np.empty_like(marginals)
         _core.fill_accuracy_gradient(marginals, labels, weights, self.sharpness, slopes)
         return slopes
 
 
 def _of_labels(marginals: Marginals, labels: Labels) -> Marginals:
-    """Marginal of each position's own label; of any label where that is not known."""
+    """Marginal of each position's true label; of any label if it is not known."""
     found: Marginals = marginals[np.arange(len(labels)), labels]
     return found
 
@@ -158,7 +159,8 @@ def _of_labels(marginals: Marginals, labels: Labels) -> Marginals:
 class SumOverPositions(Objective, Protocol):
     """An objective whose value is a sum over positions.
 
-    Such a sum does not depend on the order of the sequences, and can be taken by several workers.
+    Such a sum does not depend on the order of the sequences, and can be computed by several
+    workers.
     """
 
     def terms(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
@@ -168,14 +170,14 @@ class SumOverPositions(Objective, Protocol):
 
 @runtime_checkable
 class OfAllPositions(Objective, Protocol):
-    """An objective that adds up counts of all workers by itself."""
+    """An objective that sums counts over all workers itself."""
 
     def value_of(self, marginals: Marginals, targets: Targets) -> float:
-        """How good the marginals of all workers are."""
+        """The value for the marginals of all workers."""
         ...
 
     def gradient_of(self, marginals: Marginals, targets: Targets) -> Marginals:
-        """How that changes with each marginal of this worker, (N, K)."""
+        """The gradient with respect to each marginal of this worker, (N, K)."""
         ...
 
 
@@ -196,10 +198,10 @@ def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -
 
 
 def find_direction(objective: Objective, marginals: Marginals, targets: Targets) -> Marginals:
-    """How the objective's value changes with the marginals, (N, K).
+    """The gradient of the objective with respect to the marginals, (N, K).
 
-    The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the value changes
-    with the scores.
+    The derivative of the marginals along it, see `hedgerow.trellis.tangent`, is the gradient with
+    respect to the scores.
     """
     if isinstance(objective, OfAllPositions):
         return objective.gradient_of(_locked(marginals), targets)
@@ -226,10 +228,10 @@ def find_direction(objective: Objective, marginals: Marginals, targets: Targets)
 
 
 def _is_numeric(returned: Any) -> bool:
-    """Whether it is a real number, or an array of them."""
+    """Whether it is a real number, or an array of real numbers."""
     try:
         return np.asarray(returned).dtype.kind in "biuf"
-    except (TypeError, ValueError):  # a list of lists of different lengths, for example
+    except (TypeError, ValueError):  # such as a list of lists of different lengths
         return False
 
 

@@ -1,4 +1,4 @@
-"""The likelihood: the probability of the labels of a sequence, as a whole."""
+"""The likelihood: the probability of the labels of a sequence as a whole."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ __all__ = ["Likelihood", "log_likelihoods", "negative_log_likelihood"]
 class Likelihood(TrainingObjective):
     """Log-likelihood of the known labels; its slopes are expected minus observed counts, p - mu.
 
-    Where labels are not known the likelihood is that of the known ones, the sum over all labellings
-    that agree with them, and "observed" is what is expected of these.
+    If some labels are not known, the likelihood is that of the known ones, summed over all
+    labellings that agree with them, and "observed" counts are the expected counts of these
+    labellings.
     """
 
     decode = None
@@ -55,7 +56,7 @@ class Likelihood(TrainingObjective):
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
     ) -> Measured:
-        """Negative log-likelihood, and the expected counts that its slopes are made of."""
+        """Negative log-likelihood, and the expected counts from which its gradient is computed."""
         posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing)
         assert posteriors.log_likelihoods is not None
         partial, given = targets.partial, None
@@ -79,7 +80,7 @@ class Likelihood(TrainingObjective):
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """By forward passes, and the decoder."""
+        """The loss by forward passes, and the predicted labels."""
         return evaluate_parts(
             negative_log_likelihood, parts, targets, decode=decode, n_threads=n_threads
         )
@@ -87,7 +88,7 @@ class Likelihood(TrainingObjective):
 
 @dataclass(eq=False)
 class Expectations(Measured):
-    """What is expected of the labels with and without knowing them."""
+    """Expected counts with and without the known labels."""
 
     total: ExactTotal
     """Negative log-likelihood of the known labels, weights included."""
@@ -104,7 +105,7 @@ class Expectations(Measured):
     """Whether slopes of the edges have not taken the place of the pairs."""
 
     def probabilities(self) -> NDArray[np.float64]:
-        """The marginals, which with position weights are found in a pass of their own."""
+        """The marginals; with position weights, they need a separate pass."""
         if self.targets.position_weights is None:
             assert self.has_marginals, "the slopes have taken the place of the marginals"
             return self.posteriors.marginals
@@ -120,7 +121,7 @@ class Expectations(Measured):
         return posteriors.pairs
 
     def edge_counts(self) -> EdgeCounts | None:
-        """Those of all labellings, where all labels are known."""
+        """Those of all labellings, if all labels are known."""
         targets, pairs = self.targets, self.posteriors.pairs
         if targets.partial is not None or targets.position_weights is not None:
             return None
@@ -138,7 +139,7 @@ class Expectations(Measured):
         return self.targets.count(slopes)
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """Expected minus observed counts, in place of the marginals, or in ``out``."""
+        """Expected minus observed counts, which overwrite the marginals, or in ``out``."""
         assert self.has_pairs, "the slopes were taken before"
         nodes, edges, targets = self.posteriors.marginals, self.posteriors.pairs, self.targets
         if out is None or np.may_share_memory(nodes, out):
@@ -167,7 +168,7 @@ class Expectations(Measured):
 
 
 def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
-    """Of all sequences, weights included; by forward passes alone unless positions have weights."""
+    """Of all sequences, weights included; only forward passes unless positions have weights."""
     if targets.position_weights is not None:
         found = _posteriors(scores, targets, n_threads, None).log_likelihoods
         assert found is not None
@@ -179,7 +180,7 @@ def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) ->
 
 
 def log_likelihoods(scores: Scores, targets: Targets, *, n_threads: int) -> NDArray[np.float64]:
-    """Log-likelihood of each sequence's known labels, (S,); -inf where they cannot be completed."""
+    """Log-likelihood of each sequence's known labels, (S,); -inf if no labelling agrees."""
     codes = targets.codes.clip(min=0)
     found = log_likelihood(scores, codes, n_threads=n_threads)
     partial = targets.partial
@@ -192,7 +193,7 @@ def log_likelihoods(scores: Scores, targets: Targets, *, n_threads: int) -> NDAr
 
 
 def _log_z_or_nothing(scores: Scores, n_threads: int) -> NDArray[np.float64]:
-    """Log Z of each sequence, -inf where there is no labelling."""
+    """Log Z of each sequence, -inf if there is no labelling."""
     try:
         return log_z(scores, n_threads=n_threads)
     except NoPathError:
@@ -225,7 +226,7 @@ def _posteriors(
     kernels, found = inference(scores), allocate(scores, pairs, out, likelihoods=True)
     if mixing:
         found = replace(found, mixing=kernels.empty_mixing(scores))
-    # A label that is not known counts for nothing here: any code will do.
+    # An unknown label has no effect here: any code will do.
     codes = targets.codes if targets.partial is None else targets.codes.clip(min=0)
     kernels.fill_posteriors(scores, codes, targets.sequence_weights, found, n_threads)
     return Posteriors.of(found)

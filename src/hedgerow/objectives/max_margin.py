@@ -1,11 +1,11 @@
-"""Maximum margin: the hinge loss of whole sequences, and its slopes.
+"""Maximum margin: the hinge loss of whole sequences, and its subgradient.
 
-Of each sequence, with the labels y and the cost Delta(y', y) of the labels that another labelling
+For each sequence with the labels y, and the cost Delta(y', y) of the labels that another labelling
 y' gets wrong, the loss is (Gross et al. 2006, Eq. 5)
 
     max(0, max_y' [Delta(y', y) + score(y')] - score(y)).
 
-It is not smooth: where several labellings attain the maximum, the slopes are those of one of them.
+It is not smooth: if several labellings attain the maximum, the slopes are those of one of them.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = ["MaxMargin"]
 
 @dataclass(frozen=True, eq=False)
 class MaxMargin(TrainingObjective):
-    """Structured hinge loss; its slopes are the counts of the worst labelling minus the given ones.
+    """Structured hinge loss; its slopes are the counts of the worst labelling minus the true ones.
 
-    With position weights a cost is multiplied by that of its position, as a multiple of its
-    sequence's. The weight of a sequence multiplies all of its loss. All labels must be known, and
-    their scores finite.
+    With position weights, a cost is multiplied by the weight of its position relative to that of
+    its sequence. The weight of a sequence multiplies its loss. All labels must be known, and their
+    scores finite.
 
     Attributes
     ----------
     costs : LabelCosts
-        As they were asked for.
+        The user's costs.
     by_code : (K + 1, K) or None
         See `LabelCosts.among`; None until the labels are known.
     """
@@ -67,7 +67,7 @@ class MaxMargin(TrainingObjective):
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
     ) -> Measured:
-        """The hinges of all sequences."""
+        """The hinge losses of all sequences."""
         assert targets.partial is None
         assert self.by_code is not None, "the labels are not known yet"
         nodes = np.empty_like(scores.nodes) if out is None else out
@@ -83,14 +83,14 @@ class MaxMargin(TrainingObjective):
         hinges = np.bincount(sequences, gains, scores.n_sequences).clip(min=0)
         if targets.sequence_weights is not None:
             hinges *= targets.sequence_weights
-        # A sequence without a loss, be it by its weight, has no slopes.
+        # A sequence without a loss, for example because of its weight, has no slopes.
         worst = replace(worst, codes=np.where(hinges[sequences] > 0, worst.codes, given.codes))
         return Margin(targets.sum(hinges), scores, given, worst, n_threads)
 
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The hinge loss, and labels without a margin."""
+        """The hinge loss, and labels predicted without costs."""
         return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
 
     def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
@@ -99,7 +99,7 @@ class MaxMargin(TrainingObjective):
 
 @dataclass(frozen=True, eq=False)
 class Margin(Measured):
-    """The labellings that are given, and those that are worst by score and cost."""
+    """The true labellings, and those with the largest sum of score and cost."""
 
     total: ExactTotal
     """Sum of the hinges, weights included."""
@@ -110,12 +110,12 @@ class Margin(Measured):
 
     @property
     def targets(self) -> Targets:  # type: ignore[override]
-        """The labellings that are given."""
+        """The true labellings."""
         return self.given
 
     @property
     def posteriors(self) -> Posteriors:  # type: ignore[override]
-        """Those of the scores; the margin itself does not look at them."""
+        """The posteriors of the scores, which the margin itself does not use."""
         weights = self.given.mean_weights
         return forward_backward(self.scores, weights=weights, n_threads=self.n_threads)
 
@@ -124,11 +124,11 @@ class Margin(Measured):
         return self.posteriors.marginals
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """Counts of the worst labelling minus the given ones."""
+        """Counts of the worst labelling minus the true ones."""
         return self.targets.count(self.worst.arc_counts - self.given.arc_counts)
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """Counts of the worst labelling minus the given ones."""
+        """Counts of the worst labelling minus the true ones."""
         nodes = np.empty_like(self.scores.nodes) if out is None else out
         edges = None if self.scores.edges is None else np.zeros_like(self.scores.edges)
         nodes.fill(0.0)
@@ -141,12 +141,12 @@ class Margin(Measured):
 
 
 def _cost_factors(targets: Targets) -> NDArray[np.float64]:
-    """What costs are multiplied by at each position, (N,), but for its sequence's weight."""
+    """Factor of the costs at each position, (N,), without its sequence's weight."""
     if targets.position_weights is None:
         return np.ones(len(targets.codes))
     if targets.sequence_weights is None:
         return targets.position_weights
-    # A sequence of weight 0 counts nothing, whatever its costs.
+    # A sequence of weight 0 has no effect, whatever its costs.
     weights = np.where(targets.sequence_weights > 0, targets.sequence_weights, 1.0)
     factors: NDArray[np.float64] = targets.position_weights / np.repeat(
         weights, np.diff(targets.offsets)
@@ -155,14 +155,15 @@ def _cost_factors(targets: Targets) -> NDArray[np.float64]:
 
 
 def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64]:
-    """By how much the worst labels outscore the given ones at each position, (N,).
+    """Difference between the scores of the worst and the true labels at each position, (N,).
 
-    Only differences are ever summed: the scores themselves may be too large to tell them apart.
+    Only differences are summed: the scores themselves may be too large for differences to be
+    accurate.
     """
     positions = np.arange(scores.n_positions)
     nodes = scores.nodes
     gains: NDArray[np.float64] = nodes[positions, worst.codes] - nodes[positions, given.codes]
-    arcs = np.append(scores.arcs, 0.0)  # the last is for positions that no arc leads to
+    arcs = np.append(scores.arcs, 0.0)  # the last one is for positions without an incoming arc
     taken = [
         scores.trellis.arcs_taken(each.codes, each.offsets, each.parents) for each in (worst, given)
     ]
@@ -182,6 +183,6 @@ def _add_counts(
     weights: NDArray[np.float64] | None,
     sign: float,
 ) -> None:
-    """Add to ``counts`` (N, n_outputs) what each position counts at its code; -1 is nothing."""
+    """Add to ``counts`` (N, n_outputs) the weight of each position at its code; -1 adds nothing."""
     positions = np.flatnonzero(codes >= 0)
     counts[positions, codes[positions]] += sign if weights is None else sign * weights[positions]

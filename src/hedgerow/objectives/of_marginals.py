@@ -20,7 +20,7 @@ from hedgerow.trellis import Posteriors, Scores, forward_backward, tangent, vite
 
 __all__ = ["OfMarginals"]
 
-# Training for accuracy begins with this share of the sharpness asked for, which then doubles.
+# Training for accuracy begins with this share of the sharpness, which is then doubled.
 FIRST_SHARE = 1 / 8
 
 
@@ -32,7 +32,7 @@ class OfMarginals(TrainingObjective):
     decode = "marginal"
 
     def for_labels(self, labels: Labels) -> OfMarginals:
-        """F1 is of labels that have names."""
+        """F1 needs the names of the labels."""
         if not isinstance(self.objective, F1):
             return self
         return OfMarginals(self.objective.for_labels(labels))
@@ -55,7 +55,7 @@ class OfMarginals(TrainingObjective):
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The loss, which is one of all marginals, and labels."""
+        """The loss, which depends on all marginals, and predicted labels."""
         marginals = np.empty((len(targets.codes), targets.n_labels))
         begin, codes = 0, [np.empty(0, np.int32)]
         for scores in parts:
@@ -80,7 +80,7 @@ class OfMarginals(TrainingObjective):
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
     ) -> Iterator[tuple[Part, Measured]]:
-        """It may be any function of all marginals, so all have to be known before any slope is."""
+        """The function may depend on all marginals, so all are computed before any slope."""
         marginals = np.empty((len(targets.codes), targets.n_labels))
         ends = accumulate((len(part.targets.codes) for part in parts), initial=0)
         places = [slice(*ends) for ends in pairwise(ends)]
@@ -91,9 +91,9 @@ class OfMarginals(TrainingObjective):
         direction = find_direction(self.objective, marginals, targets)
         bound = _bound_slopes(targets, marginals, direction)
         if targets.comm.rank > 0:
-            loss = ExactTotal(0.0, 0.0)  # it is that of all workers, and counted by the first
+            loss = ExactTotal(0.0, 0.0)  # of all workers, and counted by the first
         for part, place in zip(parts, places, strict=True):
-            if len(parts) > 1:  # those of a lone part are still there
+            if len(parts) > 1:  # those of a single part are still available
                 scores = part.scores()
             yield (
                 part,
@@ -107,16 +107,16 @@ class OfMarginals(TrainingObjective):
                     n_threads,
                 ),
             )
-            loss = ExactTotal(0.0, 0.0)  # it has been counted
+            loss = ExactTotal(0.0, 0.0)  # already counted
 
     @property
     def warm_fifths(self) -> int:
-        """F1 is steep at rare labels, and boosting slow at all others: these come first."""
+        """F1 is steep for rare labels, and boosting slow for others: these are learned first."""
         return 4 if isinstance(self.objective, F1) else 1
 
     @property
     def has_kinks(self) -> bool:
-        """Accuracy has a kink where two rivals of a label are equal, and may be highest there."""
+        """Accuracy has a kink where two rivals of a label are equal, and may be maximal there."""
         return isinstance(self.objective, Accuracy)
 
     def stages(self) -> list[TrainingObjective]:
@@ -137,7 +137,7 @@ class OfMarginals(TrainingObjective):
 
 @dataclass(frozen=True, eq=False)
 class Marginals(Measured):
-    """Marginals, and what a function of them is worth."""
+    """Marginals, and the value of a function of them."""
 
     total: ExactTotal
     posteriors: Posteriors
@@ -151,7 +151,7 @@ class Marginals(Measured):
         return self.posteriors.marginals
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Marginals of the edges, found in a pass of their own."""
+        """Marginals of the edges, computed in a separate pass."""
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
@@ -159,7 +159,7 @@ class Marginals(Measured):
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient by the marginals."""
+        """The derivative of the marginals along the gradient with respect to the marginals."""
         marginals = self.posteriors.marginals
         direction = find_direction(self.objective, marginals, self.targets)
         bound = _bound_slopes(self.targets, marginals, direction)
@@ -169,7 +169,7 @@ class Marginals(Measured):
 
 @dataclass(frozen=True, eq=False)
 class MarginalsOfPart(Measured):
-    """Marginals of some of the sequences, and what the gradient of a function of all says to them.
+    """Marginals of some of the sequences, and their part of the gradient of a function of all.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class MarginalsOfPart(Measured):
 
     @property
     def posteriors(self) -> Posteriors:  # type: ignore[override]
-        """Those of the scores, found in a pass of their own."""
+        """The posteriors of the scores, computed in a separate pass."""
         weights = self.targets.mean_weights
         return forward_backward(self.scores, weights=weights, n_threads=self.n_threads)
 
@@ -200,7 +200,7 @@ class MarginalsOfPart(Measured):
         return self.marginals
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Marginals of the edges, found in a pass of their own."""
+        """Marginals of the edges, computed in a separate pass."""
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
@@ -208,7 +208,7 @@ class MarginalsOfPart(Measured):
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient by the marginals."""
+        """The derivative of the marginals along the gradient with respect to the marginals."""
         return _find_slopes(
             self.scores, self.bound, self.marginals, self.direction, out, self.n_threads
         )
@@ -248,12 +248,12 @@ def _find_slopes(
 def _bound_slopes(
     targets: Targets, marginals: NDArray[np.float64], direction: NDArray[np.float64]
 ) -> float:
-    """What derivatives of expected counts come to at most, see `Scores.bound`.
+    """Upper bound on derivatives of expected counts, see `Scores.bound`.
 
     The derivative of a probability is the covariance of the event and V, the sum of the direction
     along a labelling: at most half the mean deviation of V, which is no more than the sum of those
-    of all positions of the sequence. Twice as much, since what comes from before and from behind a
-    position is added apart.
+    of all positions of the sequence. Times two, since the parts from before and after a position
+    are added separately.
     """
     means = np.einsum("tk,tk->t", marginals, direction)
     deviations = np.einsum("tk,tk->t", marginals, np.abs(direction - means[:, None]))

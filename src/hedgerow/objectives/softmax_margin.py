@@ -1,15 +1,15 @@
-"""Softmax margin: the likelihood, with what mistakes cost added to the scores.
+"""Softmax margin: the likelihood with the costs of mistakes added to the scores.
 
-Of each sequence, with the labels y and the cost Delta(y', y) of another labelling y', the loss is
+For each sequence with the labels y, and the cost Delta(y', y) of another labelling y', the loss is
 (Gimpel and Smith 2010)
 
     log sum_y' exp(score(y') + Delta(y', y)) - score(y),
 
-the hinge loss of `hedgerow.objectives.max_margin` with a softmax in place of its maximum. The cost
+the hinge loss of `hedgerow.objectives.max_margin` with a softmax instead of the maximum. The cost
 is a sum over positions, so this is the negative log-likelihood for scores of nodes with the costs
-added: convex, smooth, and at least the cost of the best labelling y'. Its slopes are what is
-expected with these scores minus what was observed, and its curvature is the covariance there, so
-that bounds on the curvature hold with mixing rates of the same scores.
+added: convex, smooth, and at least the cost of the best labelling y'. Its slopes are the expected
+counts with these scores minus the observed ones, and its curvature is their covariance, so bounds
+on the curvature hold with the mixing rates of the same scores.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ LIKELIHOOD = Likelihood()
 class SoftmaxMargin(TrainingObjective):
     """Negative log-likelihood with costs added to the scores of wrong labels.
 
-    Where the label of a position is not known no label costs anything. The weight of a sequence
-    multiplies all of its loss. With position weights the loss is the sum of
-    -w_t log P(y_t | labels before t), with P by the scores and costs of all positions.
+    Positions with an unknown label have no costs. The weight of a sequence multiplies its loss.
+    With position weights the loss is the sum of -w_t log P(y_t | labels before t), with P by the
+    scores and costs of all positions.
 
     Attributes
     ----------
     costs : LabelCosts
-        As they were asked for.
+        The user's costs.
     by_code : (K + 1, K) or None
         See `LabelCosts.among`; None until the labels are known.
     """
@@ -70,7 +70,7 @@ class SoftmaxMargin(TrainingObjective):
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
     ) -> Measured:
-        """What the likelihood measures of scores with costs."""
+        """What the likelihood measures, for scores with costs."""
         return LIKELIHOOD.measure(
             self._add_costs(scores, targets), targets, n_threads=n_threads, out=out, mixing=mixing
         )
@@ -78,14 +78,14 @@ class SoftmaxMargin(TrainingObjective):
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The loss with costs, and labels without."""
+        """The loss with costs, and labels predicted without costs."""
         return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
 
     def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
         return negative_log_likelihood(self._add_costs(scores, targets), targets, n_threads)
 
     def _add_costs(self, scores: Scores, targets: Targets) -> Scores:
-        """A copy with costs, so that the scores stay as they are to the last bit."""
+        """A copy with costs, so that the scores themselves are unchanged."""
         assert self.by_code is not None, "the labels are not known yet"
         nodes = self.by_code[targets.codes]
         nodes += scores.nodes

@@ -1,4 +1,4 @@
-"""Targets: how positions should be labelled, and how much each of them counts."""
+"""Targets: the true labels of positions, and the weight of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Partial", "Targets"]
 
 @dataclass(frozen=True, eq=False)
 class Targets(LazyAttributes):
-    """How N positions of S sequences should be labelled, and how much each of them counts.
+    """The true labels of N positions of S sequences, and the weight of each.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Targets(LazyAttributes):
         How much each position counts, its sequence's weight included, if positions differ within a
         sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
     parents : (N,) int32 or None
-        Where in its sequence the parent of each position is, see `Scores`.
+        Index of the parent of each position in its sequence, see `Scores`.
     comm : Comm
-        The workers whose targets, all together, these are a part of.
+        The workers; these targets are a part of those of all workers.
     bound_of_all : float or None
-        Of a part, the `bound` of all.
+        For a part, the `bound` of all.
     """
 
     offsets: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def bound(self) -> float:
-        """What expected counts of all workers come to at most, see `Scores.bound`."""
+        """Upper bound on expected counts of all workers, see `Scores.bound`."""
         if self.bound_of_all is not None:
             return self.bound_of_all
         if self.position_weights is not None:
@@ -78,23 +78,23 @@ class Targets(LazyAttributes):
         return ExactTotal.of(losses, self.bound).share(self.bound, self.comm)
 
     def count(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What expected counts, sums of multiples of the unit of the bound, are in all workers."""
+        """Expected counts, sums of multiples of the unit of the bound, over all workers."""
         return SumGrid(self.bound).share(counts, self.comm)
 
     def round(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected counts of positions, as such multiples."""
+        """Expected counts of positions, rounded to such multiples."""
         return SumGrid(self.bound).round(counts)
 
     @lazy
     def total_weight(self) -> float:
-        """How much all positions whose label is known count together."""
+        """Total weight of all positions whose label is known."""
         if self.weights is None:
             return float(self.n_known)
         return float(self.count(np.array(self.round(self.known_weights).sum())))
 
     @lazy
     def mean_weights(self) -> NDArray[np.float64] | None:
-        """How much each sequence counts, (S,), in the mean over its positions; None if all do 1."""
+        """Mean weight of the positions of each sequence, (S,); None if all are 1."""
         if self.position_weights is None:
             return self.sequence_weights
         lengths = np.diff(self.offsets)
@@ -127,7 +127,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def partial(self) -> Partial | None:
-        """The sequences in which some labels are not known; None if there are none."""
+        """The sequences with unknown labels; None if there are none."""
         unknown = np.flatnonzero(self.codes < 0)
         if not len(unknown):
             return None
@@ -141,7 +141,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def full_codes(self) -> NDArray[np.int32]:
-        """Labels of the sequences whose labels are all known, (N,); -1 in the others."""
+        """Labels of the completely labelled sequences, (N,); -1 in the others."""
         if self.partial is None:
             return self.codes
         codes = self.codes.copy()
@@ -150,18 +150,18 @@ class Targets(LazyAttributes):
 
     @lazy
     def pair_codes(self) -> NDArray[np.int32]:
-        """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
+        """Label pair j * K + k that ends at each position, (N,), -1 if it is not known."""
         return Chain(self.n_labels).arcs_taken(self.codes, self.offsets, self.parents)
 
     @lazy
     def arc_codes(self) -> NDArray[np.int32]:
-        """Arc into each position, (N,), -1 if none that is known, or where a sequence begins."""
+        """Arc into each position, (N,), -1 if it is not known, or at the start of a sequence."""
         taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
         taken[find_roots(self.offsets, self.parents)] = -1
         return taken
 
     def edge_codes(self, edges: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Which edge the labels take into each position, (N,), -1 if none that is known.
+        """The edge that the labels take into each position, (N,), -1 if it is not known.
 
         ``edges`` are those of label pairs, (N, K, K), or of arcs, (N, A).
         """
@@ -169,7 +169,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def arc_counts(self) -> NDArray[np.float64]:
-        """How much each arc counts here, but for partially labelled sequences."""
+        """Weighted count of each arc, without partially labelled sequences."""
         shape = self.trellis.arc_shape
         taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
         if self.partial is not None:
@@ -180,13 +180,13 @@ class Targets(LazyAttributes):
 
     @lazy
     def known_weights(self) -> NDArray[np.float64]:
-        """How much each position counts, (N,); 0 where the label is not known."""
+        """Weight of each position, (N,); 0 where the label is not known."""
         known = (self.codes >= 0).astype(np.float64)
         return known if self.weights is None else known * self.weights
 
     @lazy
     def weights(self) -> NDArray[np.float64] | None:
-        """How much each position counts, (N,), or None if all count 1."""
+        """Weight of each position, (N,), or None if all are 1."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, np.diff(self.offsets))
@@ -203,7 +203,7 @@ class Partial:
     parents: NDArray[np.int32] | None = None
 
     def restrict(self, scores: Scores) -> Scores:
-        """The scores of these sequences, with all labels forbidden but those that are known."""
+        """The scores of these sequences, with all labels but the known ones forbidden."""
         nodes = scores.nodes[self.positions]
         pin_known(nodes, self.codes)
         edges = None if scores.edges is None else scores.edges[self.positions]
@@ -211,20 +211,20 @@ class Partial:
 
 
 def _bound_weighted_counts(targets: Targets) -> NDArray[np.float64]:
-    """What expected counts of each sequence come to at most if its positions have weights, (S,).
+    """Upper bound on expected counts of each sequence if its positions have weights, (S,).
 
     With p_u the probability of a label at position t given those up to u, which are known, its
     weighted count is the sum over u <= t of w_u (p_(u-1) - p_u), plus w_t if it is the observed
-    label. Summation by parts bounds the first by w_1 and what weights rise by until t.
+    label. Summation by parts bounds the first by w_1 plus the increases of the weights up to t.
     """
     weights, offsets = targets.position_weights, targets.offsets
     assert weights is not None
     lengths, filled = np.diff(offsets), offsets[:-1][np.diff(offsets) > 0]
-    if targets.parents is not None:  # in an order of their own
+    if targets.parents is not None:  # in any order
         return (lengths + 1) * _sum_each(weights, offsets)
     rises = np.diff(weights, prepend=0.0).clip(min=0)
     rises[filled] = weights[filled]
-    to_end = np.repeat(offsets[1:], lengths) - np.arange(len(weights))  # positions from each on
+    to_end = np.repeat(offsets[1:], lengths) - np.arange(len(weights))  # positions from each one on
     return _sum_each(rises * to_end + weights, offsets)
 
 

@@ -1,7 +1,7 @@
-"""Training objectives: from scores, by way of marginals, to a loss and its slopes.
+"""Training objectives: from scores, via marginals, to a loss and its gradient.
 
-This is the interface between models and what they are trained for: a model gives scores, takes the
-slopes of the loss by these scores, and knows nothing else of the objective.
+This is the interface between models and objectives: a model provides scores, receives the gradient
+of the loss with respect to these scores, and knows nothing else about the objective.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """How a loss changes with the scores."""
+    """The gradient of a loss with respect to the scores."""
 
     nodes: NDArray[np.float64]
     """(N, K)"""
@@ -46,7 +46,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class EdgeCounts:
-    """How often edges are taken: expected minus observed counts, weighted, are slopes."""
+    """Counts of edges: expected minus observed counts, weighted, are slopes."""
 
     expected: NDArray[np.float64]
     """(N, E)"""
@@ -57,9 +57,9 @@ class EdgeCounts:
 
 
 class Measured(ABC):
-    """The loss at some scores, and what its slopes are made of.
+    """The loss at some scores, and what its gradient is computed from.
 
-    Slopes are computed when asked for: where a step turns out to be too long they are not needed.
+    Slopes are computed on demand: if a step turns out to be too long, they are not needed.
     """
 
     total: ExactTotal
@@ -73,12 +73,12 @@ class Measured(ABC):
 
     @property
     def loss(self) -> float:
-        """Of all positions, weights included."""
+        """The loss of all positions, weights included."""
         return self.total.value
 
     @abstractmethod
     def probabilities(self) -> NDArray[np.float64]:
-        """Marginals of the labels, (N, K); not to be asked for after `slopes`."""
+        """Marginals of the labels, (N, K); not available after `slopes`."""
 
     @property
     def arc_sums(self) -> NDArray[np.float64]:
@@ -88,22 +88,22 @@ class Measured(ABC):
         return self.targets.count(sums)
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Marginals of what the edges are scores of, in their shape; not after `slopes`."""
+        """Marginals of the edges, in their shape; not available after `slopes`."""
         raise NotImplementedError(f"{type(self).__name__} knows no marginals of edges")
 
     def edge_counts(self) -> EdgeCounts | None:
-        """Counts that the slopes of the edges are made of; None if they are not made of counts."""
+        """Counts from which the slopes of the edges are computed; None if they are not counts."""
         return None
 
     @abstractmethod
     def arc_slopes(self) -> NDArray[np.float64]:
-        """How the loss changes with the scores of the arcs."""
+        """Gradient of the loss with respect to the scores of the arcs."""
 
     @abstractmethod
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """How the loss changes with all scores; may be called once.
+        """Gradient of the loss with respect to all scores; may be called only once.
 
-        ``out`` (N, K) receives the slopes of the nodes. Without it they may overwrite the
+        ``out`` (N, K) receives the slopes of the nodes. Without it, they may overwrite the
         marginals; those of the edges always may.
         """
 
@@ -121,7 +121,7 @@ class ScoredPart(Protocol):
         ...
 
     def empty_slopes(self) -> NDArray[np.float64]:
-        """An array for the slopes of the nodes, (N, K), which may be overwritten by other parts."""
+        """An array for the slopes of the nodes, (N, K), which other parts may overwrite."""
         ...
 
 
@@ -129,7 +129,7 @@ Part = TypeVar("Part", bound=ScoredPart)
 
 
 class TrainingObjective(ABC):
-    """What a model is trained for."""
+    """The objective of training."""
 
     decode: ClassVar[Decode | None]
     """The decoder that it trains a model for; None if either may be the better one."""
@@ -146,16 +146,16 @@ class TrainingObjective(ABC):
 
     @property
     def warm_fifths(self) -> int:
-        """How many fifths of the rounds of boosting are to warm up, unless asked otherwise."""
+        """Number of fifths of the boosting rounds that are warm-up, unless set otherwise."""
         return 1
 
     @property
     def has_kinks(self) -> bool:
-        """Whether the minimum may lie where there is no gradient, although it is smooth."""
+        """Whether the minimum may be at a kink, although the loss is smooth almost everywhere."""
         return False
 
     def for_labels(self, labels: Labels) -> TrainingObjective:
-        """The same once the labels are known; raises ValueError if it is about others."""
+        """The objective once the labels are known; raises ValueError if it does not fit them."""
         return self
 
     @abstractmethod
@@ -170,15 +170,15 @@ class TrainingObjective(ABC):
     ) -> Measured:
         """The loss at some scores. ``out`` (N, K), where given, receives the marginals.
 
-        ``mixing`` says whether how far labels depend on each other will be needed too, which some
-        objectives find by the way, see `Posteriors.mixing`.
+        ``mixing`` says whether mixing rates will be needed too, which some objectives compute in
+        the same pass, see `Posteriors.mixing`.
         """
 
     @abstractmethod
     def evaluate(
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The loss of data set aside, and the labels that a decoder gives them, (N,).
+        """The loss of an evaluation set, and the labels that a decoder predicts, (N,).
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
         """
@@ -186,9 +186,9 @@ class TrainingObjective(ABC):
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
     ) -> Iterator[tuple[Part, Measured]]:
-        """What is measured of a training set, part by part; totals and slopes of arcs add up.
+        """Measure a training set part by part; totals and slopes of arcs add up.
 
-        ``targets`` are those of all parts of this worker. All of it is to be used before the next
+        ``targets`` are those of all parts of this worker. Results must be used before the next
         part.
         """
         for part in parts:
@@ -199,7 +199,7 @@ class TrainingObjective(ABC):
             yield part, measured
 
     def stages(self) -> list[TrainingObjective]:
-        """What to train for in turn: smoother objectives first, this one last."""
+        """Objectives to train for one after another: smoother ones first, this one last."""
         return [self]
 
 
@@ -211,7 +211,7 @@ def evaluate_parts(
     decode: Decode,
     n_threads: int,
 ) -> tuple[float, NDArray[np.int32]]:
-    """What `TrainingObjective.evaluate` returns, for a loss that is a sum over sequences.
+    """The result of `TrainingObjective.evaluate`, for a loss that is a sum over sequences.
 
     ``loss`` is called with some sequences and ``n_threads``.
     """

@@ -1,7 +1,7 @@
-"""Plots: pictures of a model and of what it makes of a sequence, drawn with matplotlib.
+"""Plots of a model and of its predictions for a sequence, with matplotlib.
 
-Every function draws on an axes, a new figure's of fitting size unless ``ax`` is given, and returns
-it. matplotlib is needed when a plot is drawn, not before: ``pip install "hedgerow[plots]"``.
+Every function draws on the axes ``ax``, or on a new figure of suitable size, and returns the axes.
+matplotlib is imported only when a plot is drawn: ``pip install "hedgerow[plots]"``.
 """
 
 from hedgerow.plots.curves import learning_curve

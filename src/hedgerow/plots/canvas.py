@@ -1,7 +1,7 @@
-"""The canvas: axes to draw on, colours, and texts that can stand there.
+"""The canvas: axes to draw on, colours, and text that fits.
 
-Blue is for what speaks for a label, orange for what speaks against it, as on the report page; they
-keep apart for all common kinds of colour blindness.
+Blue is evidence for a label, orange evidence against it, as on the report page; the two can be
+distinguished with all common kinds of colour blindness.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE = "#1f65b0", "#c2570c"
 INK, FAINT, LINE, SOFT = "#20262c", "#5d6770", "#c9cdd1", "#f4f5f6"
-# Letters of a name that are shown.
+# Maximum number of characters of a name.
 LONGEST_NAME = 28
-# Inches that a new figure has at most, either way.
+# Maximum size of a new figure in inches, in either direction.
 LARGEST = 60.0
 POINTS = 72  # in an inch
 
 
 def check_model(crf: Any) -> Estimator:
-    """Return `crf`, with plain tables, if it is a fitted model; raise an error if it is not."""
+    """Return `crf` with plain tables if it is a fitted model; otherwise raise an error."""
     if not isinstance(crf, TreeCRF | LinearCRF):
         raise TypeError(
             f"crf is of type {type(crf).__name__}; expected a fitted TreeCRF or LinearCRF"
@@ -38,7 +38,7 @@ def check_model(crf: Any) -> Estimator:
 
 
 def open_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return `ax`, or the axes of a new figure of so many inches."""
+    """Return `ax`, or the axes of a new figure of this size in inches."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -52,7 +52,7 @@ def open_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def measure_axes(ax: Axes) -> tuple[float, float]:
-    """Width and height in points, once the figure has found its layout."""
+    """Width and height in points, after the layout of the figure."""
     figure = ax.figure.canvas.figure
     figure.draw_without_rendering()
     box = ax.get_window_extent()
@@ -60,7 +60,7 @@ def measure_axes(ax: Axes) -> tuple[float, float]:
 
 
 def measure_text(text: str, size: float) -> float:
-    """Width in points of what `show` gives."""
+    """Width in points of the text that `show` returns."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -70,19 +70,19 @@ def measure_text(text: str, size: float) -> float:
 
 
 def show(name: object, longest: int = LONGEST_NAME) -> str:
-    """A name as it can stand in a plot: not too long, on one line, without formulas."""
+    """A name for a plot: not too long, on one line, without formulas."""
     text = str(name).replace("\n", "\\n")
     text = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return text.replace("$", r"\$")
 
 
 def colours_around_zero() -> Colormap:
-    """Orange below zero, blue above it; where there is no number nothing is drawn."""
+    """Orange below zero, blue above it; nothing is drawn for NaN."""
     return _shades("around zero", [ORANGE, SOFT, BLUE])
 
 
 def colours_from_zero() -> Colormap:
-    """The more, the bluer; where there is no number nothing is drawn."""
+    """The larger, the bluer; nothing is drawn for NaN."""
     return _shades("from zero", [SOFT, BLUE])
 
 
@@ -93,7 +93,7 @@ def _shades(name: str, colours: list[str]) -> Colormap:
 
 
 def use_whole_numbers(ax: Axes) -> None:
-    """Have whole numbers below the axes."""
+    """Use integers for the ticks of the x-axis."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))

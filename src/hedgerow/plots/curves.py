@@ -1,4 +1,4 @@
-"""Curves: how training went."""
+"""Learning curves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
 
     Each ``eval_set`` has a curve too, and the best step of the last one is marked. The training
     loss of a `LinearCRF` is a sum that includes penalties; losses of eval sets are means over
-    positions, and have their own axis on the right then. If a `TreeCRF` was trained for an
+    positions, and have their own axis on the right. If a `TreeCRF` was trained for an
     objective other than the likelihood, a dotted line marks the first round of the objective.
 
     Parameters
@@ -84,7 +84,7 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
 
 
 def _find_evaluations(history: dict[str, list[float]], metric: str) -> dict[str, list[float]]:
-    """Figures of the eval sets, by their names."""
+    """History of the eval sets, by name."""
     return {
         name: history[key]
         for key, (name, of_set) in eval_figures(history).items()
@@ -109,14 +109,14 @@ def _add_right_axis(ax: Axes, colour: str) -> Axes:
 def _draw_curve(
     ax: Axes, figures: list[float], n_steps: int, name: str, colour: str, style: str
 ) -> Any:
-    """One curve; figures that were not noted from the beginning are those of the last steps."""
+    """One curve; a history shorter than training belongs to the last steps."""
     steps = np.arange(n_steps - len(figures), n_steps) + 1
-    marker = "o" if len(figures) == 1 else None  # a line of one point cannot be seen
+    marker = "o" if len(figures) == 1 else None  # a line of one point is invisible
     return ax.plot(steps, figures, style, color=colour, marker=marker, label=name)[0]
 
 
 def _mark_objective(ax: Axes, model: TreeCRF) -> list[Any]:
-    """Mark where the objective begins."""
+    """Mark the first round of the objective."""
     n_warm = model.n_warm_rounds_
     if not 0 < n_warm < model.n_rounds_:
         return []

@@ -1,4 +1,4 @@
-"""Heat maps: numbers by row and column, as colours and, where there is room, as text."""
+"""Heat maps: numbers by row and column, as colours and, if they fit, as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 FONT, READABLE, SMALLEST = 9.0, 6.0, 5.0
-# Columns up to which a new figure has room for numbers; inches of a cell with and without one.
+# Maximum number of columns with numbers in a new figure; size of a cell with and without numbers.
 MAX_NUMBERS = 12
 WIDE, NARROW, HIGH = 0.5, 0.26, 0.26
 
@@ -43,8 +43,8 @@ def draw_heat_map(
 ) -> Axes:
     """Draw a matrix, hatched where it is NaN.
 
-    ``signed`` says that zero has the middle colour, and else the lowest one; ``unit`` stands beside
-    the colours.
+    If ``signed``, zero has the middle colour, otherwise the lowest one; ``unit`` is the label of
+    the colour bar.
     """
     row_names, column_names = [show(name) for name in rows], [show(name) for name in columns]
     ax = _open(ax, row_names, column_names, square)
@@ -88,9 +88,9 @@ def _set_names(ax: Axes, rows: list[str], columns: list[str]) -> None:
 
 
 def fit_names(axis: Axis, room: float) -> None:
-    """Make the names of rows smaller, or leave some out, until none is in another's way.
+    """Make the names of rows smaller, or leave some out, until they do not overlap.
 
-    ``room`` is the points that each has.
+    ``room`` is the height of a row in points.
     """
     size = min(FONT, max(SMALLEST, 0.85 * room))
     step = int(np.ceil(size / (0.95 * room)))
@@ -100,7 +100,7 @@ def fit_names(axis: Axis, room: float) -> None:
 
 
 def _fit_columns(ax: Axes, room: float, names: list[str]) -> None:
-    """Names of columns as they are if they fit, a little smaller perhaps, and else upright."""
+    """Names of columns: horizontal if they fit, perhaps a little smaller, otherwise vertical."""
     size = FONT * min(1.0, 0.9 * room / max(measure_text(name, FONT) for name in names))
     if size >= READABLE:
         ax.tick_params(axis="x", labelsize=size)
@@ -110,7 +110,7 @@ def _fit_columns(ax: Axes, room: float, names: list[str]) -> None:
 
 
 def _separate(ax: Axes, cell: tuple[float, float], shape: tuple[int, ...]) -> None:
-    """Draw thin lines between the cells, unless these are tiny."""
+    """Draw thin lines between the cells, unless the cells are tiny."""
     if min(cell) < 6:
         return
     n_rows, n_columns = shape
@@ -140,7 +140,7 @@ def _write_numbers(
 
 
 def _pattern(most: float) -> str:
-    """How to write numbers with a sign: two digits of the largest, and two after the point."""
+    """Format of signed numbers: two digits of the largest, and two decimals."""
     digits = int(np.clip(1 - np.floor(np.log10(most)), 2, 6))
     return f"{{:+.{digits}f}}"
 

@@ -30,9 +30,9 @@ from hedgerow.threads import count_threads
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A label among many has a band of its own if its marginal reaches this at some position.
+# With many labels, a label has its own band if its marginal reaches this at some position.
 ENOUGH = 0.1
-# Height of a strip and what is left free above it, as parts of the height of the bands.
+# Height of a strip and of the gap above it, relative to the height of the bands.
 STRIP, FREE = 0.08, 0.03
 FONT = 9.0
 
@@ -60,7 +60,7 @@ def marginals(
     crf : TreeCRF or LinearCRF
         A fitted model.
     x
-        One sequence, in the form used to fit.
+        One sequence, in the same format as in `fit`.
     y : optional
         Its true labels, None where they are not known.
     ax : matplotlib axes, optional
@@ -68,12 +68,12 @@ def marginals(
     decode : {"viterbi", "marginal"} or None
         The decoder, see `hedgerow.TreeCRF.predict`.
     parents : (T,), optional
-        Parents of the positions, for a model that was fitted with parents. Positions stand in
-        their order in the sequence.
+        Parents of the positions, for a model that was fitted with parents. Positions are drawn in
+        the order of the sequence.
     base_scores : (T, K), optional
-        Those of the sequence, if the model was fitted with such.
+        Base scores of the sequence, if the model was fitted with `base_scores`.
     X_base : optional
-        The sequence as the base model sees it, if there is one that sees other features.
+        Features of the base model for the sequence, if it does not use the same features.
 
     Returns
     -------
@@ -123,10 +123,10 @@ class Style:
 
     @property
     def look(self) -> dict[str, Any]:
-        """It, as matplotlib takes it."""
+        """Arguments for matplotlib."""
         from matplotlib.colors import to_rgb
 
-        # Lines of a hatch are near to the colour, so that names can be read between them.
+        # The lines of a hatch are close to the colour, so that names remain readable.
         shares = zip(to_rgb(self.colour), to_rgb(readable_on(self.colour)), strict=True)
         edge = tuple(0.55 * own + 0.45 * other for own, other in shares)
         return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": edge, "linewidth": 0}
@@ -135,11 +135,11 @@ class Style:
 def _choose_styles(
     probs: NDArray[np.float64], strips: list[NDArray[np.int32]], names: list[str]
 ) -> dict[int, Style]:
-    """Styles of the labels, by code, that have a band of their own."""
+    """Styles, by code, of the labels that have their own band."""
     most = probs.max(axis=0)
     if len(names) > len(COLOURS):
         given = np.unique(np.concatenate(strips))
-        # What is given anywhere comes first.
+        # Predicted and true labels come first.
         most[given[(given >= 0) & (given < len(names))]] += 1
         most[most < ENOUGH] = 0
     limit = len(COLOURS) * len(HATCHES)
@@ -190,7 +190,7 @@ def _draw_bands(ax: Axes, probs: NDArray[np.float64], styles: dict[int, Style]) 
 
 
 def _runs(codes: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
-    """Beginning, end and label of every run of one label; those not known are left out."""
+    """Start, end and label of every run of one label; unknown labels are left out."""
     bounds = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
     for begin, end in pairwise(bounds):
         if codes[begin] >= 0:
@@ -249,7 +249,7 @@ def _write_name(
     low: float,
     high: float,
 ) -> None:
-    """Write a name if it fits; ``room`` is the points of a position and of probability 1."""
+    """Write a name if it fits; ``room``: size in points of a position and of probability 1."""
     from matplotlib.patheffects import withStroke
 
     if (high - low) * room[1] < FONT or (end - begin) * room[0] < measure_text(

@@ -1,4 +1,4 @@
-"""Trees, drawn from left to right; each question has its yes above its no."""
+"""Trees, drawn from left to right, with the "yes" branch above the "no" branch."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from hedgerow.tree_crf import TreeCRF
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points: of a row and of a box in it, around the text in a box, between a box and the next.
+# In points: height of a row and of a box, padding of the text in a box, gap between boxes.
 ROW, HIGH, PAD, GAP = 21.0, 16.0, 5.0, 58.0
 FONT, SMALL = 8.0, 6.5
-# Letters of a question that are shown.
+# Maximum number of characters of a split.
 LONGEST_QUESTION = 40
-# Inches that the title and the edges of a new figure take.
+# Inches for the title and the margins of a new figure.
 EDGES = 0.6
 
 
@@ -79,7 +79,7 @@ def tree(
     ax.axis("off")
     width, height = measure_axes(ax)
     scale = min(1.0, width / size[0], height / size[1])
-    # A unit of the axes is a point at the letters' full size; the tree stands in their middle.
+    # A unit of the axes is a point at full text size; the tree is centred.
     left, top = (size[0] - width / scale) / 2, (size[1] - height / scale) / 2
     ax.set(xlim=(left, left + width / scale), ylim=(top + height / scale, top))
     _draw_branches(ax, boxes, table, scale)
@@ -89,7 +89,7 @@ def tree(
 
 @dataclass(frozen=True)
 class Box:
-    """A node as it is drawn: its left edge, the middle of its height, its width and its text."""
+    """A node as it is drawn: left edge, vertical centre, width and text."""
 
     node: int
     x: float
@@ -100,7 +100,7 @@ class Box:
 
 
 def _lay_out(table: Table, max_depth: int | None) -> tuple[dict[int, Box], tuple[float, float]]:
-    """Boxes by node, and the width and height of all in points."""
+    """Boxes by node, and the total width and height in points."""
     deepest = len(table["node"]) if max_depth is None else int(max_depth)
     depths, rows = _place_nodes(table, deepest)
     is_open = {node: table["left"][node] >= 0 and depths[node] < deepest for node in depths}
@@ -119,7 +119,7 @@ def _lay_out(table: Table, max_depth: int | None) -> tuple[dict[int, Box], tuple
 
 
 def _place_nodes(table: Table, deepest: int) -> tuple[dict[int, int], dict[int, float]]:
-    """Depth and row of nodes that are drawn: ends one below the other, splits between theirs."""
+    """Depth and row of the nodes that are drawn; splits are between their children."""
     depths, rows = {0: 0}, dict[int, float]()
     waiting, seen, n_rows = [0], [], 0
     while waiting:
@@ -174,7 +174,7 @@ def _draw_branches(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) 
 
 
 def _others_that_go(table: Table, node: int, side: str) -> list[str]:
-    """What goes to a side of a split, beside those that answer."""
+    """What else goes to a side of a split, besides known values."""
     missing, outside = table["missing"][node], table["outside"][node]
     if missing in (side, "both"):
         return ["missing"]
@@ -182,7 +182,7 @@ def _others_that_go(table: Table, node: int, side: str) -> list[str]:
 
 
 def _may_be_outside(table: Table, node: int) -> bool:
-    """Whether a split looks away from its own position."""
+    """Whether a split is on another position than its own."""
     is_ancestor = "ancestor" in table and table["ancestor"][node] > 0
     return bool(is_ancestor or table["offset"][node] != 0)
 

@@ -1,4 +1,4 @@
-"""Weights: what a model has learnt of labels and features."""
+"""Weights: transitions and feature importance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def transitions(crf: Any, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     model = check_model(crf)
-    # Without the weights that attributes have for pairs.
+    # Without the weights of attributes for pairs.
     table = pair_table(model.model_.grammar, model.model_.pattern_weights, model.classes_)
     if not len(table["weight"]):
         raise ValueError(
@@ -141,7 +141,7 @@ def _draw_weights(model: LinearCRF, ax: Axes | None, top: int) -> Axes:
 
 
 def _heaviest(table: Table, top: int) -> Table:
-    """All rows of those attributes that have the largest weights, of either sign."""
+    """All rows of the attributes with the largest absolute weights."""
     order = np.argsort(-np.abs(table["weight"]), kind="stable")
     found: set[str] = set()
     for name in table["attribute"][order]:

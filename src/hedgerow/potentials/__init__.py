@@ -1,6 +1,6 @@
-"""Potentials: the parts of a model that give scores to labels.
+"""Potentials: the parts of a model that score labels.
 
-Each is one file: it scores sequences, and explains what it adds.
+Each is one file; it scores sequences, and explains its contributions.
 """
 
 from hedgerow.potentials.attribute_weights import AttributeWeights
@@ -9,13 +9,19 @@ from hedgerow.potentials.context_trees import ContextTrees, core_contexts
 from hedgerow.potentials.given_scores import GivenScores
 from hedgerow.potentials.node_trees import NodeTrees
 from hedgerow.potentials.pattern_weights import PatternWeights
-from hedgerow.potentials.potential import AddScores, Potential, join_contributions
+from hedgerow.potentials.potential import (
+    AddScores,
+    ContributionRequest,
+    Potential,
+    join_contributions,
+)
 
 __all__ = [
     "AddScores",
     "AttributeWeights",
     "BaseModel",
     "ContextTrees",
+    "ContributionRequest",
     "GivenScores",
     "NodeTrees",
     "PatternWeights",

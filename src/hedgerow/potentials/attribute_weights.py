@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
@@ -17,7 +16,7 @@ from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.export import export_weights
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.weights import LinearWeights, batch_size
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, ContributionRequest, Potential
 from hedgerow.potentials.scoring import edge_shape
 from hedgerow.sequences import Schema, Sequences, check_finite
 from hedgerow.state import State, read_count, require
@@ -38,7 +37,7 @@ class AttributeWeights(Potential, LazyAttributes):
     index : StringIndex
         Names of the attributes.
     n_ancestors : int
-        From how many ancestors positions have attributes too.
+        Number of ancestors from which positions also get attributes.
     """
 
     weights: LinearWeights
@@ -52,12 +51,12 @@ class AttributeWeights(Potential, LazyAttributes):
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether label patterns have."""
+        """Whether label patterns have attributes."""
         return self.weights.layout.patterns is not None
 
     @lazy
     def ancestors(self) -> AncestorAttributes | None:
-        """Attributes that positions have from their ancestors."""
+        """Attributes that positions get from their ancestors."""
         return AncestorAttributes.of(self.index, self.n_ancestors) if self.n_ancestors else None
 
     @staticmethod
@@ -66,7 +65,7 @@ class AttributeWeights(Potential, LazyAttributes):
         check_finite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many as have scores that stay in the cache."""
+        """As many positions as have scores that fit into the cache."""
         shape = edge_shape([self], trellis)
         return batch_size(trellis.n_labels if shape is None else int(np.prod(shape)))
 
@@ -76,30 +75,30 @@ class AttributeWeights(Potential, LazyAttributes):
         return self.weights.adder(rows, sequences.offsets, n_threads)
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
         """Weights times values."""
         rows = attribute_rows(sequences, self.index, ancestors=self.ancestors)
-        return weight_contributions(self.weights, self.index, rows, position, signs)
+        names = self.index.names()
+        return [
+            weight_contributions(self.weights, names, rows.part(position, position + 1), signs)
+            for position, signs in zip(asked.positions.tolist(), asked.signs, strict=True)
+        ]
 
     def pack(self) -> State:
-        """The weights, and what each is of."""
+        """The weights, and what each belongs to."""
         metadata = {"ancestors": self.n_ancestors} if self.n_ancestors else {}
         return State(pack_weights(self.weights), metadata)
 
     def to_json(self) -> dict[str, Any]:
-        """Weights by attribute, and the labels' own."""
+        """Weights by attribute, and the bias weights."""
         return export_weights(self.weights, self.index)
 
     @classmethod
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> AttributeWeights:
-        """Read what `pack` wrote."""
+        """Read the output of `pack`."""
         n_patterns, n_ancestors = len(grammar.patterns), 0
         if "ancestors" in state.metadata:
             n_ancestors = read_count(state.metadata, "ancestors")

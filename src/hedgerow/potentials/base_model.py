@@ -1,4 +1,4 @@
-"""BaseModel: what another model gives, which a model is trained on top of."""
+"""BaseModel: the scores of a base model, on top of which a model is trained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import Patterns
-from hedgerow.potentials.potential import AddScores, Potential, join_contributions
+from hedgerow.potentials.potential import (
+    AddScores,
+    ContributionRequest,
+    Potential,
+    join_contributions,
+)
 from hedgerow.potentials.scoring import edge_shape, prepare
 from hedgerow.sequences import FoldScores, Sequences
 from hedgerow.tables import Table
@@ -20,16 +25,17 @@ __all__ = ["BaseModel"]
 
 @dataclass(frozen=True, eq=False)
 class BaseModel(Potential):
-    """The potentials of a base model, which see `hedgerow.sequences.Sequences.base`.
+    """The potentials of a base model, which use `hedgerow.sequences.Sequences.base`.
 
-    Sequences that the base was trained on may carry scores of models that were not.
+    Sequences that the base was trained on may have scores from models that were not trained on
+    them.
 
     Attributes
     ----------
     potentials : tuple of Potential
         All but the weights of label patterns.
     trellis : Trellis
-        That of the base; label patterns and arcs that its potentials score are its own.
+        The trellis of the base; its potentials score the label patterns and arcs of this trellis.
     patterns, pattern_weights : Patterns, (P,)
         Its label patterns and their weights, from which training starts.
     """
@@ -41,22 +47,22 @@ class BaseModel(Potential):
 
     @property
     def has_edges(self) -> bool:
-        """Whether any of them has."""
+        """Whether any potential scores edges."""
         return any(potential.has_edges for potential in self.potentials)
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether any of them does."""
+        """Whether any potential scores patterns."""
         return any(potential.scores_patterns for potential in self.potentials)
 
     @property
     def scores_arcs(self) -> bool:
-        """Whether any of them does."""
+        """Whether any potential scores arcs."""
         return any(potential.scores_arcs for potential in self.potentials)
 
     @property
     def edge_trellis(self) -> Trellis:
-        """That of the base."""
+        """The trellis of the base."""
         return self.trellis
 
     @property
@@ -65,12 +71,12 @@ class BaseModel(Potential):
         return edge_shape(self.potentials, self.trellis)
 
     def batch_positions(self, trellis: Trellis) -> int | None:
-        """As few as any of them asks for."""
+        """The smallest number that any potential requests."""
         sizes = [potential.batch_positions(self.trellis) for potential in self.potentials]
         return min((size for size in sizes if size is not None), default=None)
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Get all of them ready, or what takes their place."""
+        """Prepare all potentials, or their cross-fitted replacements."""
         seen = seen_by_base(sequences)
         if seen.fold_scores is not None:
             return _add_scores(seen.fold_scores, seen.offsets)
@@ -87,27 +93,24 @@ class BaseModel(Potential):
         return add
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """Those of all of them; the names of features say that they are of the base."""
-        seen = seen_by_base(sequences)
-        bias, table = join_contributions(
-            part.contributions(seen, position, signs, codes) for part in self.potentials
-        )
-        names = [f"base: {name}" for name in table["feature"].tolist()]
-        return bias, Table({**table, "feature": np.array(names, np.object_)})
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
+        """The contributions of all potentials; names of features begin with "base"."""
+        found = join_contributions(self.potentials, seen_by_base(sequences), asked)
+        return [(bias, _with_prefix(table)) for bias, table in found]
 
     def to_json(self) -> dict[str, Any]:
-        """Nothing: the document holds that of the base."""
+        """Nothing: the document contains that of the base."""
         return {}
 
 
+def _with_prefix(table: Table) -> Table:
+    names = [f"base: {name}" for name in table["feature"].tolist()]
+    return Table({**table, "feature": np.array(names, np.object_)})
+
+
 def seen_by_base(sequences: Sequences) -> Sequences:
-    """The sequences as the base model sees them."""
+    """The sequences with the features of the base model."""
     assert sequences.base is not None
     return sequences.base
 

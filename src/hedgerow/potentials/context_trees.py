@@ -1,4 +1,4 @@
-"""ContextTrees: trees that ask about the input and about the labels before a position."""
+"""ContextTrees: trees that split on the input and on previous labels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.graph import find_roots
 from hedgerow.labels import Grammar
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.potentials.node_trees import NodeTrees
-from hedgerow.potentials.potential import AddScores
+from hedgerow.potentials.potential import AddScores, ContributionRequest
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, read_array, require
 from hedgerow.tables import Table
@@ -22,12 +23,12 @@ from hedgerow.trellis import Trellis, build_trellis
 
 __all__ = ["ContextTrees", "core_contexts"]
 
-# Scores of edges that are computed at one go.
+# Number of edge scores that are computed at a time.
 BATCH_BYTES = 1 << 25
 
 
 def core_contexts(trellis: Trellis) -> _core.Contexts:
-    """The labels before a position that the arcs of a trellis stand for, as kernels want them."""
+    """The previous labels that the arcs of a trellis represent, in the format of the kernels."""
     contexts = trellis.edge_contexts()
     return _core.Contexts(trellis.n_labels, contexts.labels, contexts.before)
 
@@ -39,23 +40,23 @@ class ContextTrees(NodeTrees, LazyAttributes):
     Attributes
     ----------
     columns : Columns
-        The columns of X, and the labels before a position.
+        The columns of X, and the previous labels.
     forest : Forest
-        The trees, which ask about these columns.
+        The trees, which split on these columns.
     trellis : Trellis
-        What the arcs belong to.
+        The trellis of the arcs.
     """
 
     trellis: Trellis
 
     @property
     def has_edges(self) -> bool:
-        """Arcs score differently from position to position."""
+        """Arcs have different scores at different positions."""
         return True
 
     @property
     def scores_arcs(self) -> bool:
-        """All of them."""
+        """It scores all arcs."""
         return True
 
     @lazy
@@ -65,11 +66,11 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return _core.ContextForest(self.forest, contexts, self.columns.n_columns)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many as have edges that take little memory."""
+        """As many positions as have edges that take little memory."""
         return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are binned part by part."""
+        """Values are binned in batches."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
@@ -84,26 +85,41 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return add
 
     def contributions(
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
+        """Changes of value on the path from the roots to the leaves, given the previous labels."""
+        before = np.zeros((*asked.signs.shape, self.columns.n_lags), np.uint8)
+        is_root = np.zeros(sequences.n_positions, np.bool_)
+        is_root[find_roots(sequences.offsets, sequences.parents)] = True
+        for i, position in enumerate(asked.positions.tolist()):
+            if not is_root[position]:
+                before[i] = self._labels_before(sequences, position, asked.signs[i], asked.codes)
+        return path_contributions(
+            self.forest, self.columns, sequences, asked.positions, asked.signs, before
+        )
+
+    def _labels_before(
         self,
         sequences: Sequences,
         position: int,
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """Changes of value on the way from the roots to the leaves, given the labels before."""
+    ) -> NDArray[np.uint8]:
+        """1 + the previous labels for the trees of each label, (K, n_lags), 0 where not needed."""
+        number, place = sequences.locate(position)
+        bounds = sequences.offsets[number : number + 2]
+        own = slice(*bounds.tolist())
+        parents = None if sequences.parents is None else sequences.parents[own]
+        contexts, changed = self.trellis.edge_contexts(), codes[own].copy()
         before = np.zeros((len(signs), self.columns.n_lags), np.uint8)
-        parents = sequences.parents
-        is_root = position == 0 if parents is None else parents[position] < 0
-        contexts, changed = self.trellis.edge_contexts(), codes.copy()
-        for label in () if is_root else np.flatnonzero(signs):
-            changed[position] = label
-            bounds = np.array([0, len(codes)])
-            taken = self.trellis.arcs_taken(changed, bounds, sequences.parents)
-            before[label] = contexts.before[taken[position]]
-        return path_contributions(self.forest, self.columns, sequences, position, signs, before)
+        for label in np.flatnonzero(signs):
+            changed[place] = label
+            taken = self.trellis.arcs_taken(changed, bounds - bounds[0], parents)
+            before[label] = contexts.before[taken[place]]
+        return before
 
     def pack(self) -> State:
-        """The columns, how many labels before a position are asked about, and the trees."""
+        """The columns, the number of previous labels that are used, and the trees."""
         lags = State(
             {"edges.lags": np.array([self.columns.n_lags])},
             {"label_names": list(self.columns.labels)},
@@ -114,7 +130,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> NodeTrees:
-        """Read what `pack` wrote; `NodeTrees` if the trees do not ask about labels."""
+        """Read the output of `pack`; `NodeTrees` if the trees do not split on labels."""
         if "edges.lags" not in state.tensors:
             return NodeTrees.unpack(state, schema=schema, index=index, grammar=grammar)
         trellis, names = build_trellis(grammar), state.metadata.get("label_names")

@@ -1,4 +1,4 @@
-"""GivenScores: scores of labels that are given from outside, with the sequences."""
+"""GivenScores: label scores that the user passes together with the sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, ContributionRequest, Potential
 from hedgerow.sequences import Sequences
 from hedgerow.tables import Table
 
@@ -15,10 +15,10 @@ __all__ = ["GivenScores"]
 
 
 class GivenScores(Potential):
-    """What the sequences carry as `hedgerow.sequences.Sequences.base_scores`."""
+    """Scores from `hedgerow.sequences.Sequences.base_scores`."""
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """They are there already."""
+        """Nothing has to be computed."""
         scores, offsets = _scores_of(sequences), sequences.offsets
 
         def add(
@@ -29,26 +29,29 @@ class GivenScores(Potential):
         return add
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """All of them are one feature, whose value is what it adds."""
-        value = float(np.einsum("k,k", signs, _scores_of(sequences)[position]))
-        return 0.0, Table(
-            {
-                "feature": np.array(["base_scores"], np.object_),
-                "offset": np.zeros(1, np.int64),
-                "value": np.array([value], np.object_),
-                "contribution": np.array([value]),
-            }
-        )
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
+        """All of them are one feature, whose value is its contribution."""
+        scores = _scores_of(sequences)[asked.positions]
+        return [
+            (0.0, _as_feature(float(np.einsum("k,k", signs, row))))
+            for signs, row in zip(asked.signs, scores, strict=True)
+        ]
 
     def to_json(self) -> dict[str, Any]:
-        """That there are some to add."""
+        """That there are scores to add."""
         return {"base_scores": True}
+
+
+def _as_feature(value: float) -> Table:
+    return Table(
+        {
+            "feature": np.array(["base_scores"], np.object_),
+            "offset": np.zeros(1, np.int64),
+            "value": np.array([value], np.object_),
+            "contribution": np.array([value]),
+        }
+    )
 
 
 def _scores_of(sequences: Sequences) -> NDArray[np.float64]:

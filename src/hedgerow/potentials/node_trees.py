@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, ContributionRequest, Potential
 from hedgerow.sequences import Schema, Sequences, check_not_infinite
 from hedgerow.state import State
 from hedgerow.tables import Table
@@ -24,7 +24,7 @@ from hedgerow.trellis import Trellis
 
 __all__ = ["NodeTrees"]
 
-# Positions that are scored at one go.
+# Number of positions that are scored at a time.
 BATCH = 1 << 16
 
 
@@ -37,7 +37,7 @@ class NodeTrees(Potential):
     columns : Columns
         The columns of X, and how their values are binned.
     forest : Forest
-        The trees, which ask about these columns.
+        The trees, which split on these columns.
     """
 
     columns: Columns
@@ -45,11 +45,11 @@ class NodeTrees(Potential):
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
-        """NaN is missing; infinite numbers are refused."""
+        """NaN is a missing value; infinite numbers raise an error."""
         check_not_infinite(sequences, name, n_threads=n_threads)
 
     def asked_attributes(self) -> list[int]:
-        """The columns that splits ask about, of those of X."""
+        """The columns of X that splits use."""
         asked: list[int] = asked_columns(self.forest, self.columns.n_columns).tolist()
         return asked
 
@@ -58,7 +58,7 @@ class NodeTrees(Potential):
         return BATCH
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are walked as they are or binned part by part, so that bins take little memory."""
+        """Values are used directly or binned in batches, so that bins take little memory."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
@@ -74,14 +74,12 @@ class NodeTrees(Potential):
         return add
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table]:
-        """Changes of value on the way from the roots to the leaves."""
-        return path_contributions(self.forest, self.columns, sequences, position, signs)
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]]:
+        """Changes of value on the path from the roots to the leaves."""
+        return path_contributions(
+            self.forest, self.columns, sequences, asked.positions, asked.signs
+        )
 
     def pack(self) -> State:
         """The columns, with the cuts between their bins, and the trees."""
@@ -89,13 +87,13 @@ class NodeTrees(Potential):
         return State(columns.tensors | pack_forest(self.forest), columns.metadata)
 
     def to_json(self) -> dict[str, Any]:
-        """The features that splits ask about, and the trees."""
+        """The features that splits use, and the trees."""
         return export_trees(self.forest, self.columns)
 
     @classmethod
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> NodeTrees:
-        """Read what `pack` wrote."""
+        """Read the output of `pack`."""
         columns = unpack_columns(state, schema, index)
         return cls(columns, unpack_forest(state, grammar.n_labels, columns.n_columns))

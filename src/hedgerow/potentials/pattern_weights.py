@@ -1,4 +1,4 @@
-"""PatternWeights: a weight for each label pattern, whatever the input."""
+"""PatternWeights: a weight for each label pattern, independent of the input."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class PatternWeights(Potential):
     weights: NDArray[np.float64]
 
     def add_arcs(self, trellis: Trellis, arcs: NDArray[np.float64]) -> None:
-        """Each arc scores the sum of the patterns that it ends."""
+        """The score of an arc is the sum of the weights of the patterns that end with it."""
         arcs += trellis.arc_scores(self.weights, forbidden=0.0)
 
     def pack(self) -> State:
-        """The weights; the patterns are the grammar's."""
+        """The weights; the patterns are in the grammar."""
         return State({"patterns.weights": self.weights}, {})
 
     def to_json(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class PatternWeights(Potential):
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> PatternWeights:
-        """Read what `pack` wrote; format 1 had those of all label pairs, in a square."""
+        """Read the output of `pack`; format 1 had a square matrix of all label pairs."""
         if "pairs.weights" in state.tensors:
             shape = grammar.n_labels, grammar.n_labels
             return cls(read_weights(state, "pairs.weights", shape).ravel())

@@ -1,8 +1,9 @@
-"""Potential: the interface of a part of a model that gives scores to labels."""
+"""Potential: the interface of a part of a model that scores labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hedgerow.state import State
 from hedgerow.tables import Table
 from hedgerow.trellis import Trellis
 
-__all__ = ["AddScores", "Potential", "join_contributions"]
+__all__ = ["AddScores", "ContributionRequest", "Potential", "join_contributions"]
 
 # Columns of a table of contributions.
 CONTRIBUTIONS = {
@@ -26,8 +27,8 @@ CONTRIBUTIONS = {
 }
 
 # Given the numbers of the first sequence and of the one after the last, adds to the scores of their
-# nodes, (N, K), and of their edges, if the model has any: (N, K, K), (N, P) for what
-# `scores_patterns`, or in the shape of the arcs for what `scores_arcs`.
+# nodes, (N, K), and of their edges, if the model has any: (N, K, K); (N, P) for `scores_patterns`;
+# or the shape of the arcs for `scores_arcs`.
 AddScores = Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]
 
 
@@ -36,17 +37,17 @@ class Potential:
 
     @property
     def has_edges(self) -> bool:
-        """Whether it scores label pairs, or what they are part of, position by position."""
+        """Whether it scores label pairs, or parts of them, position by position."""
         return False
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether what it scores position by position are all label patterns of the trellis."""
+        """Whether it scores all label patterns of the trellis, position by position."""
         return False
 
     @property
     def scores_arcs(self) -> bool:
-        """Whether what it scores position by position are all arcs of the trellis.
+        """Whether it scores all arcs of the trellis, position by position.
 
         Then edges have the shape of the arcs, (N, *arc_shape), and `contributions` explains them.
         """
@@ -54,7 +55,7 @@ class Potential:
 
     @property
     def edge_trellis(self) -> Trellis | None:
-        """What the arcs or label patterns that it scores belong to; None: the model's trellis.
+        """The trellis whose arcs or label patterns it scores; None: the model's trellis.
 
         All label patterns of this one are among those of the model.
         """
@@ -62,15 +63,15 @@ class Potential:
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
-        """Raise ValueError if X holds numbers that it cannot take; ``name`` is the estimator's."""
+        """Raise ValueError if X contains numbers that it does not support."""
         return
 
     def batch_positions(self, trellis: Trellis) -> int | None:
-        """How many positions to score at one go; None if that does not matter."""
+        """Number of positions to score at a time; None if it does not matter."""
         return None
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores | None:
-        """Get ready to score some sequences, part by part; None if it has nothing to add."""
+        """Prepare to score some sequences, in parts; None if it has nothing to add."""
         return None
 
     def add_arcs(self, trellis: Trellis, arcs: NDArray[np.float64]) -> None:
@@ -78,30 +79,24 @@ class Potential:
         return
 
     def contributions(
-        self,
-        sequences: Sequences,
-        position: int,
-        signs: NDArray[np.int64],
-        codes: NDArray[np.int32],
-    ) -> tuple[float, Table] | None:
-        """What makes up a sum of node scores at a position of one sequence; None if nothing does.
+        self, sequences: Sequences, asked: ContributionRequest
+    ) -> list[tuple[float, Table]] | None:
+        """The parts of sums of node scores at some positions; None if it has no node scores.
 
-        ``signs`` (K,) says how often the score of each label counts. If it `scores_arcs`, so do the
-        scores of the arcs into the position, its predecessors having the labels ``codes`` (T,).
-        Returns what is there without any feature, and the columns feature, offset, value,
-        contribution.
+        If it `scores_arcs`, the arcs into the positions are included. Returns for each position the
+        bias, and the columns feature, offset, value, contribution.
         """
         return None
 
     def pack(self) -> State:
-        """What a model file has to hold of it."""
+        """The contents of a model file that belong to it."""
         raise NotImplementedError(
             f"{type(self).__name__} cannot be saved in a model file: it lacks the methods pack and "
             "unpack"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What a JSON document of the model has to hold of it, as plain values by name."""
+        """The contents of a JSON document that belong to it, as plain values by name."""
         raise NotImplementedError(
             f"{type(self).__name__} cannot be written as JSON: it lacks the method to_json"
         )
@@ -110,15 +105,41 @@ class Potential:
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> Potential:
-        """Read what `pack` wrote, all else of the model being read; raises ModelFileError."""
+        """Read the output of `pack`, when the rest of the model is read; raises ModelFileError."""
         raise NotImplementedError(f"{cls.__name__} cannot be saved in a model file")
 
 
-def join_contributions(found: Iterable[tuple[float, Table] | None]) -> tuple[float, Table]:
-    """Those of several potentials: what is there without any feature, and what features add."""
+@dataclass(frozen=True, eq=False)
+class ContributionRequest:
+    """The sums of label scores whose parts are requested.
+
+    Attributes
+    ----------
+    positions : (n,) int64
+        Positions among those of all sequences.
+    signs : (n, K) int64
+        Factor of the score of each label at these positions.
+    codes : (N,) int32
+        Labels of all positions, for arcs into the requested ones.
+    """
+
+    positions: NDArray[np.int64]
+    signs: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
+def join_contributions(
+    potentials: Iterable[Potential], sequences: Sequences, asked: ContributionRequest
+) -> list[tuple[float, Table]]:
+    """The contributions of several potentials: bias and features of each position."""
+    found = [part.contributions(sequences, asked) for part in potentials]
     there = [each for each in found if each is not None]
+    return [_join([each[i] for each in there]) for i in range(len(asked.positions))]
+
+
+def _join(parts: list[tuple[float, Table]]) -> tuple[float, Table]:
     columns = {
-        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in there)])
+        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in parts)])
         for name, dtype in CONTRIBUTIONS.items()
     }
-    return sum(bias for bias, _ in there), Table(columns)
+    return sum(bias for bias, _ in parts), Table(columns)

@@ -1,4 +1,4 @@
-"""Scoring: what potentials give to sequences, added up."""
+"""Scoring: the sum of the scores of all potentials."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prepare(
     shape: tuple[int, ...] | None,
     n_threads: int,
 ) -> list[AddScores | None]:
-    """What adds the scores of each potential; ``shape`` is that of the edges of a position."""
+    """The adders of all potentials; ``shape`` is that of the edges of a position."""
     prepared = [(potential, potential.prepare(sequences, n_threads)) for potential in potentials]
     return [
         add and fit_edges(add, potential, trellis, shape, n_threads) for potential, add in prepared
@@ -66,7 +66,7 @@ def fit_edges(
     shape: tuple[int, ...] | None,
     n_threads: int,
 ) -> AddScores:
-    """Make what adds the scores of a potential add to edges of this shape."""
+    """Adapt the adder of a potential to edges of this shape."""
     scores_arcs = potential.scores_arcs or potential.scores_patterns
     if scores_arcs and potential.edge_trellis is not None:
         return _spread_arcs(add, potential.edge_trellis, trellis)
@@ -110,14 +110,14 @@ def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
 
 
 def _spread_arcs(add: AddScores, own: Trellis, trellis: Trellis) -> AddScores:
-    """Add scores of the arcs of another trellis to all arcs that end as these do.
+    """Add scores of the arcs of another trellis to all arcs with the same last labels.
 
-    A state of the trellis remembers at least as many labels as that of the other one, which has no
-    other label patterns: the other arc is the one that these labels lead to.
+    A state of the trellis remembers at least as many labels as a state of the other one, whose
+    label patterns are a subset: the other arc is the one that these labels lead to.
     """
     contexts = trellis.edge_contexts()
     arcs = np.flatnonzero(contexts.labels >= 0)
-    before = contexts.before[arcs, ::-1].astype(np.int32) - 1  # -1: nothing is known so far back
+    before = contexts.before[arcs, ::-1].astype(np.int32) - 1  # -1: not known that far back
     strings = np.column_stack([before, contexts.labels[arcs]]).astype(np.int32)
     known = strings >= 0
     offsets = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int64)
@@ -189,13 +189,13 @@ def add_up(
     Parameters
     ----------
     adders
-        What adds to the scores, see `Potential.prepare`.
+        Functions that add to the scores, see `Potential.prepare`.
     offsets : (S + 1,)
-        Where the sequences begin and end.
+        Bounds of the sequences.
     arcs
         Scores of the arcs.
     parents : (N,) or None
-        Where in its sequence the parent of each position is, see `Scores`.
+        Index of the parent of each position in its sequence, see `Scores`.
     edge_shape
         Shape of the edges of a position; None if there are none.
     """

@@ -20,7 +20,7 @@ EXPECTED = "Atoms, or a list of sequences whose positions are sets or lists of a
 
 
 class AtomSequence:
-    """One sequence of `Atoms`, which lists of sequences are made of: of folds, for example."""
+    """One sequence of `Atoms`, as an entry of lists of sequences, for example in folds."""
 
     how_to_encode = (
         "which holds facts, but the model was fitted on other data; turn facts into attributes by "
@@ -40,7 +40,7 @@ class AtomSequence:
 
 
 class Atoms(Sequence[AtomSequence]):
-    """Sequences whose positions are sets of facts, and what is known besides.
+    """Sequences whose positions are sets of facts, with background knowledge.
 
     A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. At a position it
     describes that position, which is its first argument in queries: ``ls(T, X)``.
@@ -86,7 +86,7 @@ class Atoms(Sequence[AtomSequence]):
 
     @classmethod
     def from_database(cls, database: Database) -> Atoms:
-        """Wrap facts that are arrays already."""
+        """Wrap facts that are already arrays."""
         atoms = cls.__new__(cls)
         atoms.database = database
         return atoms
@@ -149,7 +149,7 @@ class Atoms(Sequence[AtomSequence]):
 
     @classmethod
     def of(cls, X: Any) -> Atoms:
-        """Atoms as they are; a list of their sequences; or sequences without a background."""
+        """Atoms, a list of their sequences, or sequences without a background, as Atoms."""
         if isinstance(X, Atoms):
             return X
         if as_frame(X, "X") is not None:
@@ -195,7 +195,7 @@ class Atoms(Sequence[AtomSequence]):
     @overload
     def __getitem__(self, which: slice | NDArray[Any]) -> Atoms: ...
     def __getitem__(self, which: Any) -> AtomSequence | Atoms:
-        """One sequence, by its number; or Atoms of those that a slice or an array chooses."""
+        """One sequence, by number; or Atoms of those that a slice or an array selects."""
         if isinstance(which, slice | np.ndarray | list):
             return Atoms.from_database(self.database.select(np.arange(len(self))[which]))
         return AtomSequence(self, range(len(self))[which])

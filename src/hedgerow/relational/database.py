@@ -11,7 +11,7 @@ from hedgerow.lazy import LazyAttributes, lazy
 
 __all__ = ["GLOBAL", "Database", "Relation", "expand_ranges"]
 
-# In place of a sequence: the fact holds in all of them.
+# Instead of a sequence: the fact holds in all of them.
 GLOBAL = -1
 
 Ids = NDArray[np.int32]
@@ -24,13 +24,13 @@ class Relation:
     Attributes
     ----------
     is_position : tuple of bool
-        For each argument whether it is a position, else a constant.
+        For each argument, whether it is a position or a constant.
     arguments : (n_facts, n_arguments) int32
         Constants by their ids, positions by their numbers among those of all sequences.
     scopes : (n_facts,) int32
         The sequence in which a fact holds, or `GLOBAL`.
     ranks : (n_facts,) int64
-        Where a fact stands among those of all predicates.
+        Position of a fact in the order of all predicates.
     """
 
     is_position: tuple[bool, ...]
@@ -66,7 +66,7 @@ class Relation:
         return replace(self, arguments=arguments)
 
     def distinct(self) -> Relation:
-        """The same facts, each once; what holds everywhere is not repeated for a sequence."""
+        """The same facts without duplicates; global facts are not repeated for a sequence."""
         columns = [self.scopes, *reversed(self.arguments.T)]
         order = np.lexsort(columns)  # by arguments, then by scope: global ones first
         same = np.zeros(len(order), np.bool_)
@@ -137,7 +137,7 @@ class Database(LazyAttributes):
         return {text: number for number, text in enumerate(self.constants)}
 
     def select(self, sequences: NDArray[np.int64]) -> Database:
-        """Only some sequences, by their numbers, with the facts that hold in them."""
+        """Some sequences, by number, with the facts that hold in them."""
         lengths = np.diff(self.offsets)[sequences]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         shifts = offsets[:-1] - self.offsets[sequences]
@@ -148,7 +148,7 @@ class Database(LazyAttributes):
         return Database(offsets, self.constants, relations)
 
     def neighbours(self, step: int) -> Relation:
-        """Which position is so many steps after which, as facts."""
+        """Pairs of positions this many steps apart, as facts."""
         positions = np.arange(self.n_positions, dtype=np.int32)
         others = self.shifted(positions, step)
         pairs = np.column_stack([positions, others])[others >= 0]
@@ -157,7 +157,7 @@ class Database(LazyAttributes):
         )
 
     def shifted(self, positions: Ids, step: int) -> Ids:
-        """The positions so many steps after these, -1 beyond the ends of a sequence."""
+        """The positions this many steps after these, -1 beyond the ends of a sequence."""
         others = positions + np.int32(step)
         inside = (others >= 0) & (others < self.n_positions)
         inside &= self.sequence_of[np.where(inside, others, 0)] == self.sequence_of[positions]
@@ -165,7 +165,7 @@ class Database(LazyAttributes):
 
 
 def expand_ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of all ranges, one after the other: from each start on, so many."""
+    """The numbers of all ranges, one after another, given starts and lengths."""
     ends = np.cumsum(counts)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 

@@ -27,7 +27,7 @@ class At:
     Parameters
     ----------
     position : int
-        Its number, from 0 on, as Python counts.
+        Index of the position, from 0.
     """
 
     position: int
@@ -35,12 +35,12 @@ class At:
 
 @dataclass(frozen=True)
 class Place:
-    """Where atoms stand: at a position, in a sequence, or (with neither) in the background.
+    """The place of atoms: a position, a sequence, or (with neither) the background.
 
     Attributes
     ----------
     where : str
-        What messages call it.
+        Name in messages.
     sequence : int
         The sequence, or `GLOBAL`.
     first, n_positions : int
@@ -63,7 +63,7 @@ class Constants:
         self.ids: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        """The id of a constant, which it gets if it has none."""
+        """The id of a constant; a new one if it has none."""
         return self.ids.setdefault(text, len(self.ids))
 
     def texts(self) -> list[str]:
@@ -83,7 +83,7 @@ class _Rows:
 
 
 class FactReader:
-    """Collects facts, one after the other, and checks that they agree with each other."""
+    """Collects facts and checks that they are consistent."""
 
     def __init__(self) -> None:
         self.constants = Constants()
@@ -91,7 +91,7 @@ class FactReader:
         self._n_facts = 0
 
     def read(self, atoms: Any, place: Place) -> None:
-        """Read all atoms of one place; those of a set in sorted order, which repeats."""
+        """Read all atoms of one place; those of a set in sorted order, which is reproducible."""
         listed = to_list(
             atoms, place.where, "a set or a list of atoms, tuples such as ('cd', 'thesis')"
         )
@@ -99,7 +99,7 @@ class FactReader:
             self._read_atom(atom, place)
 
     def database(self, offsets: NDArray[np.int64]) -> Database:
-        """All facts that were read, each once."""
+        """All facts that were read, without duplicates."""
         relations = {
             name: Relation(
                 rows.is_position,
@@ -144,12 +144,12 @@ class FactReader:
 
 
 def to_list(value: Any, where: str, expected: str) -> list[Any]:
-    """A list of what a collection holds; TypeError for what is none, or text."""
+    """A list of the elements of a collection; TypeError if it is not one, or is text."""
     try:
         if not isinstance(value, str | bytes | Mapping):
             return list(value)
     except TypeError:
-        pass  # it cannot be iterated over
+        pass  # not iterable
     raise TypeError(f"{where} is {value!r}; expected {expected}")
 
 

@@ -1,4 +1,4 @@
-"""Tables of facts: frames of events and of what is known about them become a `Database`."""
+"""Tables of facts: frames of events and of facts about them become a `Database`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hedgerow.suggestions import suggest
 __all__ = ["read_tables"]
 
 Frame = nw.DataFrame[Any]
-# In place of the id of a constant or of a position.
+# Instead of the id of a constant or of a position.
 MISSING = -1
-# In place of a position: events of several sequences have the key.
+# Instead of a position: events of several sequences have the key.
 AMBIGUOUS = -2
-# In place of a sequence: one without events.
+# Instead of a sequence: one without events.
 UNKNOWN = -2
 
 
@@ -97,7 +97,8 @@ class _TableReader:
                     "events: make them unique"
                 )
             self._by_both[number, value] = row
-            # A key that several sequences have identifies an event only beside its sequence.
+            # A key that occurs in several sequences identifies an event only together with its
+            # sequence.
             self._by_key[value] = row if value not in self._by_key else AMBIGUOUS
 
     def read_events(self, frame: Frame) -> dict[str, Relation]:
@@ -134,7 +135,7 @@ class _TableReader:
             numbers = [self._sequences.get(value, UNKNOWN) for value in distinct]
             scopes = np.array(numbers, np.int32)[codes]
             there = scopes != UNKNOWN
-        asked = scopes  # the sequence that a key is looked up in
+        asked = scopes  # the sequence in which a key is looked up
         is_position = tuple(column in self._references for column in columns)
         arguments = np.empty((len(frame), len(columns)), np.int32)
         for number, column in enumerate(columns):
@@ -190,7 +191,7 @@ class _TableReader:
 
 
 def _code(series: nw.Series[Any], where: str) -> tuple[list[Any], NDArray[np.int32]]:
-    """Distinct values of a column, and which of them each row has."""
+    """Distinct values of a column, and the index of each row's value."""
     try:
         return code_values(in_blocks(series.to_list()))
     except TypeError:
@@ -239,7 +240,7 @@ def _check_columns(
 
 
 def _check_one_sequence(scopes: NDArray[np.int32], found: NDArray[np.int32], where: str) -> None:
-    """Positions of a fact are all of one sequence."""
+    """Check that all positions of a fact are in the same sequence."""
     apart = np.flatnonzero((scopes != GLOBAL) & (found != MISSING) & (scopes != found))
     if len(apart):
         raise ValueError(

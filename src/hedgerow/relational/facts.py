@@ -1,4 +1,4 @@
-"""Facts about the positions of a training: a database, and which of its positions they are."""
+"""Facts about training positions: a database, and the indices of the positions in it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Facts"]
 class Facts:
     """Facts about N positions, some or all of those of a database.
 
-    Where a part of the sequences is held out, or a long one is divided, what is known about other
-    positions stays known: queries hold where they held before.
+    If some sequences are held out, or a long one is divided, the facts about other positions remain
+    available: queries hold where they held before.
 
     Attributes
     ----------
     database : Database
         The facts.
     places : (N,) int64 or None
-        Place of each position in the database, rising; None: all of them, in order.
+        Index of each position in the database, ascending; None: all of them, in order.
     """
 
     database: Database
@@ -40,11 +40,11 @@ class Facts:
         return Facts(self.database, positions if self.places is None else self.places[positions])
 
     def to_places(self, positions: Ids) -> Ids:
-        """Where positions are in the database."""
+        """Indices of positions in the database."""
         return positions if self.places is None else self.places[positions].astype(np.int32)
 
     def find_positions(self, places: Ids) -> Ids:
-        """Positions at places of the database; -1 for those that are not among them."""
+        """Positions at indices of the database; -1 for those that are not among them."""
         if self.places is None:
             return places
         found = np.searchsorted(self.places, places)

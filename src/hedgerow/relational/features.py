@@ -1,4 +1,4 @@
-"""Relational features: queries about facts become attributes, which both estimators take."""
+"""Relational features: queries about facts become attributes for both estimators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hedgerow.tables import Output, Table, check_output, choose_output
 
 __all__ = ["RelationalFeatures"]
 
-# Parameters that are whole numbers: the smallest that they may be, and the largest.
+# Integer parameters with their minimum and maximum.
 BOUNDS: dict[str, tuple[int, int | None]] = {
     "depth": (1, 6),
     "min_count": (1, None),
@@ -119,7 +119,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     modes_: list[str]
     n_queries_: int
     counts_: NDArray[np.int64]
-    refined_: list[int]  # those that trees have refined already
+    refined_: list[int]  # those that trees have already extended
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         self.max_queries = max_queries
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn has to know: that this is a transformer of lists."""
+        """Tags for scikit-learn: this is a transformer of lists."""
         tags: Tags = super().__sklearn_tags__()
         tags.estimator_type, tags.transformer_tags = "transformer", TransformerTags()
         tags.input_tags.three_d_array, tags.input_tags.two_d_array = True, False
@@ -173,12 +173,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return self.read(X)[0]
 
     def learn(self, X: Any) -> tuple[NumberedNames, Facts]:
-        """Find queries, and return what `fit_transform` does, and the facts."""
+        """Find queries, and return the output of `fit_transform`, and the facts."""
         database = Atoms.of(X).database
         return self._name(self._search(database), database.offsets), Facts(database)
 
     def read(self, X: Any) -> tuple[NumberedNames, Facts]:
-        """Return what `transform` does, and the facts."""
+        """Return the output of `transform`, and the facts."""
         database = self._read(X)
         return self._name(self.find(database), database.offsets), Facts(database)
 
@@ -191,19 +191,19 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return [query for _, query in sorted(instances_of(self.steps_), key=lambda pair: pair[0])]
 
     def only(self, names: Collection[str]) -> RelationalFeatures:
-        """The same with some of the queries, by name, which are numbered anew."""
+        """The same with some of the queries, by name, which are renumbered."""
         kept = [number for number, query in enumerate(self.listed()) if query.name in names]
         return self.take(kept)
 
     def take(self, numbers: list[int]) -> RelationalFeatures:
-        """The same with some of the queries, by number, which are numbered anew."""
+        """The same with some of the queries, by number, which are renumbered."""
         queries = self.listed()
         return self.extended([queries[number] for number in numbers], self.counts_[numbers], [])
 
     def extended(
         self, queries: list[Query], counts: NDArray[np.int64], refined: list[int]
     ) -> RelationalFeatures:
-        """The same with other queries, some of which, by number, trees have refined."""
+        """The same with other queries, some of which, by number, trees have extended."""
         more = copy(self)
         more.steps_, more.n_queries_ = build_plan(queries), len(queries)
         more.counts_, more.refined_ = counts, refined
@@ -221,17 +221,17 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return rows
 
     def set_output(self, *, transform: Output | None = None) -> RelationalFeatures:
-        """Set the form in which tables are returned: "pandas", "polars" or "default".
+        """Set the type of the tables that are returned: "pandas", "polars" or "default".
 
-        What `transform` returns stays as it is: lists of names are no table.
+        The output of `transform` is not affected, since lists of names are not a table.
         """
         check_output(transform)
         if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # what `clone` takes along
+            self._sklearn_output_config = {"transform": transform}  # `clone` copies it
         return self
 
     def _give(self, table: Table) -> Any:
-        """A table in the form that the user works with."""
+        """A table, converted to the output type."""
         asked = getattr(self, "_sklearn_output_config", {}).get("transform")
         return table.to(choose_output(asked, None))
 
@@ -315,7 +315,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RelationalFeatures:
-        """Read what `save` wrote; raises `hedgerow.ModelFileError` for all else."""
+        """Read the output of `save`; raises `hedgerow.ModelFileError` for anything else."""
         return cls.from_bytes(Path(path).read_bytes())
 
     def to_bytes(self) -> bytes:
@@ -324,13 +324,13 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> RelationalFeatures:
-        """Read what `to_bytes` returned; raises `hedgerow.ModelFileError` for all else."""
+        """Read the output of `to_bytes`; raises `hedgerow.ModelFileError` for anything else."""
         features = cls()
         features.__dict__ |= unpack_features(data, cls().get_params())
         return features
 
     def _search(self, database: Database) -> Entries:
-        """Find queries; where they hold."""
+        """Find queries, and where they hold."""
         for name, (minimum, maximum) in BOUNDS.items():
             value = getattr(self, name)
             check_number(name, value, minimum=minimum, maximum=maximum, integer=True)
@@ -359,7 +359,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return search.entries
 
     def _read(self, X: Any) -> Database:
-        """Read facts, which must be of the kind of those used to fit."""
+        """Read facts, which must have the same predicates as in `fit`."""
         database = Atoms.of(X).database
         for name, (is_position, is_background) in self.forms_.items():
             relation = database.relations.get(name)

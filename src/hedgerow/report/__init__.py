@@ -1,4 +1,4 @@
-"""The report page: a model and how it does on some data, as one HTML file."""
+"""The report page: a model and its performance on some data, as one HTML file."""
 
 from hedgerow.report.page import write_report
 

@@ -1,4 +1,4 @@
-"""The browser: sequences, position by position, in as few bytes as may be."""
+"""The browser: sequences, position by position, in as few bytes as possible."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from hedgerow.estimator import Estimator
 from hedgerow.report.blob import Blob, smallest
 from hedgerow.report.derived import JOINTS, Plan, Texts, exceptions, plan_columns
 from hedgerow.report.explanations import pack_explanations
-from hedgerow.report.features import Features, NumberColumn, TextColumn
+from hedgerow.report.features import PARENTS, Features, NumberColumn, TextColumn
 from hedgerow.report.reading import Reading
 
-# Bytes, before they are deflated, that positions and their features may take.
+# Maximum number of bytes, before compression, for positions and their features.
 BUDGET = 16_000_000
-# Positions by which the size of a column of numbers is judged.
+# Number of positions from which the size of a numeric column is estimated.
 SAMPLE = 10_000
-# A column is shown as the text of positions if it has so many texts, or one of these names.
+# A column is shown as the text of positions if it has this many texts, or one of these names.
 MIN_TEXTS = 12
 TEXT_NAMES = ("word", "token", "text", "form", "w", "w[0]", "word[0]", "w0", "0:word")
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The positions that go into the page.
+    """The positions that are included in the page.
 
     Attributes
     ----------
     sequences : (s,) int64
-        Numbers of their sequences, rising.
+        Numbers of their sequences, ascending.
     positions : (n,) int64
-        Numbers of the positions themselves, rising.
+        Numbers of the positions themselves, ascending.
     offsets : (s + 1,) int64
         Where each sequence begins and ends among them.
     """
@@ -53,10 +53,10 @@ def pack_browser(
     names: Sequence[str] | None = None,
     compared: NDArray[np.int32] | None = None,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """Sequences for the page, worst first if there are too many; `notes` say what is left out.
+    """Sequences for the page, worst first if there are too many; `notes` list what is left out.
 
-    ``names`` are those of the sequences, if they have any; ``compared`` (N,) are the labels that
-    another model gives.
+    ``names`` are the names of the sequences, if any; ``compared`` (N,) are the labels that another
+    model predicts.
     """
     texts = Texts()
     plans = plan_columns(_headline_first(features.texts), reading.sequences.offsets, texts)
@@ -72,7 +72,7 @@ def pack_browser(
 
 
 def _choose(reading: Reading, bytes_a_position: float) -> Choice:
-    """The worst sequences, as many as the budget allows; if none fits, a part of the worst."""
+    """As many of the worst sequences as the budget allows; if none fits, a part of the worst."""
     offsets, lengths = reading.sequences.offsets, reading.sequences.lengths
     most = max(1, int(BUDGET / bytes_a_position))
     worst_first = np.argsort(reading.scores, kind="stable")
@@ -120,7 +120,7 @@ def _pack_positions(
     at, n_labels = choice.positions, len(reading.labels)
 
     def labels(codes: NDArray[np.int32]) -> dict[str, Any]:
-        # A label that is not known has the number behind all labels.
+        # An unknown label has the number after all labels.
         return blob.add(smallest(np.where(codes < 0, n_labels, codes), n_labels))
 
     tops = zip(reading.top_labels[at].T, reading.top_probs[at].T, strict=True)
@@ -187,13 +187,13 @@ def _pack_text(
     numbers: NDArray[np.int64],
     blob: Blob,
 ) -> dict[str, Any]:
-    """A column of texts; of a derived one only what its sources do not tell."""
+    """A column of texts; for a derived column, only what its sources do not determine."""
     places = smallest(np.searchsorted(numbers, codes), len(numbers) - 1)
     packed: dict[str, Any] = {"name": plan.column.name, "codes": blob.add(places)}
     if left_over is not None:
         packed["sources"] = [[source.column, source.shift] for source in plan.sources]
         packed["joint"] = plan.joint
-        # Steps from one to the next are small numbers, which deflate well.
+        # Differences between consecutive numbers are small, and compress well.
         packed["steps"] = blob.add(np.diff(left_over, prepend=0).astype(np.uint32))
     return packed
 
@@ -203,8 +203,8 @@ def _pack_numbers(column: NumberColumn, choice: Choice, blob: Blob) -> dict[str,
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers in the smallest dtype that keeps whole ones as they are."""
-    with np.errstate(over="ignore"):  # what float32 does not hold is shown as infinity
+    """Numbers in the smallest dtype that represents integers exactly."""
+    with np.errstate(over="ignore"):  # values beyond the range of float32 are shown as infinity
         single = values.astype(np.float32)
     if not np.isfinite(single).all() or (values != np.rint(values)).any():
         return single
@@ -235,24 +235,27 @@ def _pack_loose(features: Features, choice: Choice, blob: Blob) -> dict[str, Any
 
 
 def _headline_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Put first the column that reads as the text of a sequence: by its name, or by its place."""
+    """Put the column first that reads like the text of a sequence, by its name or its place."""
     if not columns:
         return []
     by_name = {column.name.lower(): column for column in columns}
     first = next((by_name[name] for name in TEXT_NAMES if name in by_name), None)
-    first = first or _middle_of_richest(columns)
+    own = [column for column in columns if column.name != PARENTS]
+    first = first or _middle_of_richest(own or columns)
     return [first, *(column for column in columns if column is not first)]
 
 
 def _is_headline(column: TextColumn) -> bool:
-    """Whether a column says enough of a position to stand for it."""
+    """Whether a column is informative enough to represent a position."""
+    if column.name == PARENTS:
+        return False
     return column.name.lower() in TEXT_NAMES or len(column.texts) >= MIN_TEXTS
 
 
 def _middle_of_richest(columns: list[TextColumn]) -> TextColumn:
-    """Of the columns whose texts are not joined from others, that with the most distinct texts.
+    """The column with the most distinct texts among those that are not joined from others.
 
-    Columns of a window have about as many each: of those the middle one is taken.
+    The columns of a window have about the same number of texts: the middle one is chosen.
     """
     plain = [column for column in columns if not _is_joined(column)] or columns
     most = max(len(column.texts) for column in plain)

@@ -1,4 +1,4 @@
-"""Calibration: whether labels are right as often as their marginals say."""
+"""Calibration: whether labels are correct as often as their marginals say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.report.blob import round_off
 
-# Equally wide bins of probabilities.
+# Number of equally wide bins of probabilities.
 N_BINS = 10
 
 
@@ -27,7 +27,7 @@ class Calibration:
     probs : (1 + K, N_BINS) float64
         Sum of the probabilities.
     right : (1 + K, N_BINS) int64
-        How often the label was the true one.
+        Number of positions where the label was the true one.
     """
 
     counts: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Calibration:
 
     @classmethod
     def empty(cls, n_labels: int) -> Calibration:
-        """Nothing seen yet."""
+        """Sums over no positions."""
         shape = (1 + n_labels, N_BINS)
         return cls(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.int64))
 
@@ -64,7 +64,7 @@ class Calibration:
         return errors
 
     def to_json(self) -> dict[str, Any]:
-        """Counts, mean probabilities and shares that are right, row by row."""
+        """Counts, mean probabilities and shares of correct labels, row by row."""
         counts = np.maximum(self.counts, 1)
         return {
             "errors": round_off(self.errors()),

@@ -1,4 +1,4 @@
-"""Comparison: two models on the same data, which of them errs where, and whether it is chance."""
+"""Comparison: two models on the same data, where they differ, and whether it is significant."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hedgerow.stats.sequence_bootstrap import resample
 
 
 def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]]:
-    """Labels that another model predicts, by the numbers of this one, (N,).
+    """Labels that another model predicts, as codes of this model, (N,).
 
-    Labels that this model does not have are put behind its own.
+    Labels that this model does not have come after its own.
     """
     if not np.array_equal(reading.sequences.offsets, other.sequences.offsets):
         raise ValueError(
@@ -37,9 +37,9 @@ def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]
 def compare(
     reading: Reading, other: Reading, predicted: NDArray[np.int32], names: tuple[str, str]
 ) -> dict[str, Any]:
-    """Scores of both models, their differences, and who is right where.
+    """Scores of both models, their differences, and which model is correct where.
 
-    ``predicted`` (N,) are the labels that the other one gives, see `recode`.
+    ``predicted`` (N,) are the predictions of the other model, see `recode`.
     """
     described: dict[str, Any] = {
         "names": names,
@@ -70,7 +70,7 @@ def compare(
 
 
 def _compare_scores(reading: Reading, predicted: NDArray[np.int32]) -> list[dict[str, Any]]:
-    """Of each score: its values, the difference, its 95 % interval and p-value."""
+    """For each score: both values, the difference, its 95 % interval and p-value."""
     sides = [tally_scores(reading, codes) for codes in (reading.predicted, predicted)]
     scores: list[dict[str, Any]] = []
     for name, first in sides[0].items():
@@ -96,7 +96,7 @@ def _count_cells(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> dict
 def _errors_by_label(
     reading: Reading, right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]
 ) -> dict[str, list[int]]:
-    """By true label: how many positions there are, and which model is right there."""
+    """For each true label: the number of positions, and which model is correct there."""
     known, n_labels = reading.known, len(reading.labels)
 
     def count(chosen: NDArray[np.bool_]) -> list[int]:

@@ -1,7 +1,7 @@
-"""Derived columns: windows of attributes repeat what stands at neighbouring positions.
+"""Derived columns: windows of attributes repeat the texts of neighbouring positions.
 
-``w[-1]`` is ``w[0]`` of the position before, and ``w[-1,0]`` joins the two. A page that says so in
-place of repeating them is many times smaller.
+``w[-1]`` is ``w[0]`` of the position before, and ``w[-1,0]`` joins the two. A page that refers to
+the other columns instead of repeating them is many times smaller.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from hedgerow.report.features import TextColumn
 
-# How far to look for what a text repeats, and how many positions to look at.
+# How far to look for the source of a text, and at how many positions.
 FARTHEST = 4
 SAMPLE = 4000
-# A column is derived when this share of its texts is.
+# A column is derived if this share of its texts is.
 ENOUGH = 0.8
 JOINTS = ("|", "/", "_")
 
@@ -29,13 +29,13 @@ class Texts:
         self.numbers: dict[str, int] = {}
 
     def add(self, text: str) -> int:
-        """Number of a text."""
+        """The number of a text."""
         return self.numbers.setdefault(text, len(self.numbers) + 1)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of column number `column`, `shift` positions on."""
+    """The text of column number `column`, `shift` positions later."""
 
     column: int
     shift: int
@@ -51,9 +51,9 @@ class Plan:
     codes : (N,) int64
         Numbers of its texts.
     sources : tuple of Source
-        What it is made from; none for a column that stands for itself.
+        What it is derived from; empty for a column that is not derived.
     joint : str
-        What stands between the sources.
+        The separator between the sources.
     """
 
     column: TextColumn
@@ -63,9 +63,9 @@ class Plan:
 
 
 def plan_columns(columns: list[TextColumn], offsets: NDArray[np.int64], texts: Texts) -> list[Plan]:
-    """Find out which columns can be made from columns before them.
+    """Find the columns that can be derived from columns before them.
 
-    ``offsets`` (S + 1,) say where sequences begin and end.
+    ``offsets`` (S + 1,): where sequences begin and end.
     """
     plans: list[Plan] = []
     last = int(np.searchsorted(offsets, min(SAMPLE, int(offsets[-1]))))
@@ -79,7 +79,7 @@ def plan_columns(columns: list[TextColumn], offsets: NDArray[np.int64], texts: T
 def exceptions(
     plan: Plan, plans: list[Plan], offsets: NDArray[np.int64], texts: Texts
 ) -> NDArray[np.bool_]:
-    """Positions where a derived column is not what its sources make of it, (N,)."""
+    """Positions where a derived column differs from what its sources give, (N,)."""
     parts = _split(plan.column.texts, plan.joint, len(plan.sources), texts)
     wrong = np.zeros(int(offsets[-1]), np.bool_)
     for place, source in enumerate(plan.sources):
@@ -98,7 +98,7 @@ def _take(numbers: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.in
 
 
 def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) -> Plan | None:
-    """The column as a copy or a joint of others, if nearly all of its texts allow it."""
+    """The column as a copy or a concatenation of others, if this fits nearly all of its texts."""
     n_few = int(few[-1])
     codes = own.column.codes[:n_few]
     if not (codes >= 0).any():
@@ -124,7 +124,7 @@ def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) 
 
 
 def _split(column: list[str], joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
-    """Numbers of the parts of texts, (n, n_parts); -1 for a text of another number of parts."""
+    """Numbers of the parts of texts, (n, n_parts); -1 for a text with another number of parts."""
     find = texts.numbers.get
     if not joint:
         return np.array([[find(text, -1)] for text in column], np.int64).reshape(-1, 1)
@@ -137,7 +137,7 @@ def _split(column: list[str], joint: str, n_parts: int, texts: Texts) -> NDArray
 def _find_source(
     codes: NDArray[np.int64], plans: list[Plan], few: NDArray[np.int64]
 ) -> Source | None:
-    """A column that stands for itself and that these codes repeat, at some distance."""
+    """A column that is not derived and that these codes repeat, at some distance."""
     for number, plan in enumerate(plans):
         if plan.sources:
             continue
@@ -152,7 +152,7 @@ def _find_source(
 
 
 def _shift(codes: NDArray[np.int64], offsets: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """What stands `shift` positions on, 0 beyond the ends of a sequence, (N,)."""
+    """The codes `shift` positions later, 0 beyond the ends of a sequence, (N,)."""
     n_positions = int(offsets[-1])
     if shift == 0:
         return codes[:n_positions]

@@ -1,4 +1,4 @@
-"""Explanations: why positions have their labels, for those that a reader will ask about first."""
+"""Explanations: why positions have their labels, for the positions of most interest."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def pack_explanations(
 ) -> dict[str, Any]:
     """Explain errors first, then the least certain labels, among the positions of the page.
 
-    Of each: its place among `positions`, (n,); and a list of the two labels, their log-odds, the
-    bias, the main features, how many others there are and what these add, and the transitions.
+    Returns their indices in `positions`, (n,), and for each a list of the two labels, their
+    log-odds, the bias, the main features, the number of other features and their sum, and the
+    transitions.
     """
     places, rivals = _choose(reading, positions)
     if len(places) < len(positions):
@@ -37,21 +38,17 @@ def pack_explanations(
             f"Explanations are included for {len(places):,} of {len(positions):,} positions: "
             "errors first, then the least certain labels."
         )
-    chosen = positions[places]
-    owners = np.searchsorted(reading.sequences.offsets, chosen, side="right") - 1
-    found: list[Any] = []
-    for owner in np.unique(owners).tolist():
-        mine = np.flatnonzero(owners == owner)
-        found += _explain_sequence(model, reading, owner, chosen[mine], rivals[mine])
+    found = _explain(model, reading, positions[places], rivals)
     return {"places": blob.add(places.astype(np.uint32)), "found": blob.add_text(found)}
 
 
 def _choose(
     reading: Reading, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Where to explain, as places among the positions, rising; and the label to compare with.
+    """Positions to explain, as ascending indices, and the label to compare with.
 
-    That is the true label where the predicted one is wrong, else the most probable other label.
+    This is the true label where the predicted one is wrong, otherwise the second most probable
+    label.
     """
     labels, probs = reading.top_labels[positions], reading.top_probs[positions]
     predicted, wrong = reading.predicted[positions], reading.wrong[positions]
@@ -73,32 +70,40 @@ def _choose(
     return kept, rivals[kept]
 
 
-def _explain_sequence(
+def _explain(
     model: Estimator,
     reading: Reading,
-    number: int,
     positions: NDArray[np.int64],
     rivals: NDArray[np.int32],
 ) -> list[Any]:
-    """Explanations of some positions of one sequence."""
-    begin, end = reading.sequences.offsets[number : number + 2].tolist()
-    inputs = Inputs(reading.sequences.part(number, number + 1))
-    predicted = reading.predicted[begin:end]
+    """Explanations of some positions, ascending."""
+    sequences = reading.sequences
+    owners = np.searchsorted(sequences.offsets, positions, side="right") - 1
+    is_used = np.zeros(sequences.n_sequences, np.bool_)
+    is_used[owners] = True
+    used = np.flatnonzero(np.repeat(is_used, sequences.lengths))
+    offsets = np.concatenate([[0], np.cumsum(sequences.lengths[is_used])])
+    codes = np.stack([reading.predicted[positions], rivals], axis=1).tolist()
     pairs = {
-        position: (int(predicted[position]), rival)
-        for position, rival in zip((positions - begin).tolist(), rivals.tolist(), strict=True)
+        place: (label, against)
+        for place, (label, against) in zip(
+            np.searchsorted(used, positions).tolist(), codes, strict=True
+        )
     }
     found = model.model_.contributions(
-        inputs, pairs, predicted, n_threads=count_threads(model.n_jobs)
+        Inputs(sequences.select(used, offsets)),
+        pairs,
+        reading.predicted[used],
+        n_threads=count_threads(model.n_jobs),
     )
     return [
-        [*pair, *_describe(parts, reading.log_odds(begin + position, *pair))]
-        for (position, pair), parts in zip(pairs.items(), found, strict=True)
+        [*pair, *_describe(parts, reading.log_odds(position, *pair))]
+        for position, pair, parts in zip(positions.tolist(), pairs.values(), found, strict=True)
     ]
 
 
 def _describe(parts: Contributions, log_odds: float) -> list[Any]:
-    """As lists; features are sorted by size, of either sign."""
+    """As lists; features are sorted by absolute value."""
     features, transitions = parts.features, parts.transitions
     sizes = features["contribution"]
     order = np.argsort(-np.abs(sizes), kind="stable")
@@ -129,7 +134,7 @@ def _describe(parts: Contributions, log_odds: float) -> list[Any]:
 
 
 def _show(value: Any) -> str | None:
-    """A value as text; None if it is missing, or outside of the sequence."""
+    """A value as text; None if it is missing, or outside the sequence."""
     if value is None:
         return None
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,7 +1,8 @@
-"""Features: what stands at each position, as columns of texts and of numbers to look at.
+"""Features: the values at each position, as columns of texts and of numbers.
 
-Attributes of items have names such as ``word:the`` or ``w[0]=the``. Where most positions have one
-of each beginning, such as ``w[0]``, that is a column of texts; what is left over stays a list.
+Attributes of items have names such as ``word:the`` or ``w[0]=the``. If most positions have one
+attribute with a certain prefix, such as ``w[0]``, these form a column of texts; the others remain a
+list.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from hedgerow import _core
 from hedgerow.encode import encode
 from hedgerow.sequences import Sequences, SparseRows
 
-# Attributes that begin alike become a column when this share of the positions has one.
+# Attributes with the same prefix form a column if this share of the positions has one.
 COMMON = 0.05
-# Most columns of numbers that are shown.
+# Name of the column of parents.
+PARENTS = "(parent)"
+# Maximum number of numeric columns.
 MAX_NUMBERS = 256
 
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """Texts by position: number of each, (N,), into `texts`; -1 for none."""
+    """Texts by position: the index of each in `texts`, (N,); -1 for none."""
 
     name: str
     codes: NDArray[np.int32]
@@ -42,7 +45,7 @@ class NumberColumn:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """All that stands at the positions.
+    """All values at the positions.
 
     Attributes
     ----------
@@ -63,18 +66,18 @@ class Features:
 
 
 def read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
-    """Features of X, which a model has read as `sequences`, and parents if they have any."""
+    """Features of X, which a model has read as `sequences`, and parents if there are any."""
     features = _read_features(X, groups, sequences)
     if sequences.parents is None:
         return features
     places = [str(place) for place in range(int(sequences.lengths.max()))]
-    parents = TextColumn("(parent)", sequences.parents + np.int32(1), ["root", *places])
+    parents = TextColumn(PARENTS, sequences.parents + np.int32(1), ["root", *places])
     return replace(features, texts=[*features.texts, parents])
 
 
 def _read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
     if sequences.schema.kind == "items":
-        # Read anew: attributes that the model does not know are left out of `sequences`.
+        # Read again: `sequences` does not contain attributes that the model does not know.
         index = _core.StringIndex()
         rows = encode(X, groups, index).sparse
         assert rows is not None
@@ -98,7 +101,7 @@ def _read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
 
 
 def _most_varied(dense: NDArray[Any]) -> list[int]:
-    """Columns to show, in order: all, or those that differ from position to position the most."""
+    """Columns to show, in order: all, or those that vary most from position to position."""
     n_columns = dense.shape[1]
     if n_columns <= MAX_NUMBERS:
         return list(range(n_columns))
@@ -107,7 +110,7 @@ def _most_varied(dense: NDArray[Any]) -> list[int]:
 
 
 def _split_items(rows: SparseRows, names: list[str]) -> Features:
-    """Attributes of items as columns, as far as they fall into columns."""
+    """Attributes of items as columns, as far as possible."""
     n_positions = len(rows.indptr) - 1
     counts = np.bincount(rows.indices, minlength=len(names))
     splits = split_names(names, counts.tolist(), n_positions)
@@ -127,12 +130,12 @@ def _split_items(rows: SparseRows, names: list[str]) -> Features:
         entries = order[bounds[number] : bounds[number + 1]]
         places, attributes = position_of[entries], rows.indices[entries]
         if (places[1:] == places[:-1]).any():
-            continue  # some positions have several
+            continue  # several at some positions
         values = None if rows.values is None else rows.values[entries]
         is_text = all(splits[a][1] is not None for a in np.unique(attributes))
         if values is None or (values == 1).all():
             if not is_text:
-                continue  # a flag, there or not
+                continue  # a flag, present or not
             texts.append(_text_column(stem, places, attributes, splits, n_positions))
         elif not is_text:
             column = np.full(n_positions, np.nan)
@@ -154,10 +157,10 @@ def _split_items(rows: SparseRows, names: list[str]) -> Features:
 def split_names(
     names: list[str], counts: list[int], n_positions: int
 ) -> list[tuple[str, str | None]]:
-    """Cut names into a stem and a text, at the last separator that leaves a common stem.
+    """Split names into a stem and a text, at the last separator that leaves a common stem.
 
-    ``counts`` says how many positions have each. A name that has no common stem is all stem, and
-    has no text.
+    ``counts`` is the number of positions of each. A name without a common stem is all stem, and has
+    no text.
     """
     stems: defaultdict[str, int] = defaultdict(int)
     cuts = [_find_separators(name) for name in names]
@@ -173,7 +176,7 @@ def split_names(
 
 
 def _find_separators(name: str) -> list[int]:
-    """Where ":" and "=" stand in a name."""
+    """Positions of ":" and "=" in a name."""
     name = name.replace(":", "=")
     places = []
     place = name.find("=")

@@ -87,7 +87,7 @@ def write_report(
 ) -> list[str]:
     """Write a report about a model, and its errors on some data, as one HTML file.
 
-    The file needs nothing else: no network, no other file. Without data it has the learning curves,
+    The file needs no network and no other files. Without data it has the learning curves,
     the weights of labels and features, and the trees. With X it also has a browser of sequences,
     and with y their errors, the confusion matrix, segments, and calibration. With a second model it
     compares the two.
@@ -96,32 +96,32 @@ def write_report(
     ----------
     model : fitted TreeCRF or LinearCRF
     path
-        Where to write the page. The file is written atomically.
+        The file to write; it is written atomically.
     X, y, groups, base_scores, X_base
-        Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
+        Data, as for `fit`. Labels may be missing, or unknown to the model.
     title
-        Heading of the page; the kind of model if None.
+        Title of the page; None: the kind of model.
     decode : {"viterbi", "marginal"} or None
-        How the sequences are labelled; None: ``decode_`` of the model. The scores of the other
-        decoder are shown next to those of this one.
+        The decoder; None: ``decode_`` of the model. The scores of the other decoder are shown next
+        to those of this one.
     parents
         Parents of the positions, for a model that was fitted with parents, see `fit`.
     names
-        Names of the sequences; None: the ids of the groups, where there are groups.
+        Names of the sequences; None: the ids of the groups, if there are groups.
     source
-        File that the data come from. The page shows its name and, if there is such a file, the
-        date when it was last changed.
+        The file that the data come from. The page shows its name and, if it exists, the date of its
+        last modification.
     compare : fitted TreeCRF or LinearCRF, optional
         A second model, to compare with `model` on the same data.
     X_compare
-        The same sequences as the second model takes them; None: `X`.
+        The same sequences with the features of the second model; None: `X`.
     compare_title
-        Name of the second model on the page; its kind if None.
+        Name of the second model on the page; None: the kind of model.
 
     Returns
     -------
     list of str
-        What was left out to keep the page small, as sentences; the page has them too.
+        Notes about what was left out to keep the page small; they are also on the page.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def _check_model(model: Any, name: str) -> None:
 def _describe_model(
     model: Estimator, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """What the page shows of a model without data."""
+    """The part of the page that describes a model without data."""
     blobs = [Blob("trees")]
     data: dict[str, Any] = {
         "model": describe_model(model, decode),
@@ -225,7 +225,7 @@ def _describe_data(
     names: Sequence[str] | None,
     rival: _Rival | None,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """What the page shows of a model and some data."""
+    """The part of the page that describes a model and some data."""
     reading = read_data(model, raw, decode or model.decode_)
     compared, comparison = None, None
     if rival is not None:
@@ -265,7 +265,7 @@ def _describe_reading(reading: Reading) -> dict[str, Any]:
 
 
 def _name_sequences(model: Estimator, X: Any, groups: Any, reading: Reading) -> list[str] | None:
-    """Ids of the groups, where X is flat and has any."""
+    """Ids of the groups, if X is flat and has groups."""
     if model.group_column is not None and reading.sequences.flat:
         groups, _ = split_off_groups(settle(X, "X"), model.group_column, "X")
     if groups is None:
@@ -276,8 +276,8 @@ def _name_sequences(model: Estimator, X: Any, groups: Any, reading: Reading) -> 
 
 
 def _fill_template(data: dict[str, Any], blobs: list[Blob]) -> str:
-    """The whole page. No text of the user is ever part of its HTML, but for the title, escaped."""
-    # In a script of HTML only "<" can begin anything that ends it.
+    """The complete page. The only user text in its HTML is the title, escaped."""
+    # In an HTML script element, only "<" can begin something that ends it.
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
         "title": html.escape(data["title"]),
@@ -289,7 +289,7 @@ def _fill_template(data: dict[str, Any], blobs: list[Blob]) -> str:
         ),
         "scripts": "\n".join(map(_asset, SCRIPTS)),
     }
-    # All at once, so that nothing in a part is taken for a place to fill.
+    # All at once, so that nothing in one part is mistaken for a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
 
 

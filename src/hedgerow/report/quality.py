@@ -1,4 +1,4 @@
-"""Quality: how a reading compares with the truth, in figures."""
+"""Quality: scores of a reading."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hedgerow.report.reading import OTHER, Reading
 from hedgerow.stats.sequence_bootstrap import resample
 from hedgerow.stats.tallies import ChunkMetric, Tally, tally_shares
 
-# Decoders in words.
+# Names of the decoders.
 IN_WORDS: dict[Decode, str] = {"viterbi": "Viterbi", "marginal": "marginals"}
 
 
 def count_confusion(reading: Reading) -> dict[str, list[int]]:
-    """How often a label was taken for another: truth, predicted, count, where it is not 0."""
+    """Confusion counts that are not 0: true label, predicted label, count."""
     assert reading.truth is not None
     n_labels, known = len(reading.labels), reading.known
     pairs = reading.truth[known].astype(np.int64) * n_labels + reading.predicted[known]
@@ -32,7 +32,7 @@ def count_confusion(reading: Reading) -> dict[str, list[int]]:
 
 
 def measure(reading: Reading) -> list[dict[str, Any]]:
-    """Scores that sum a reading up: name, value, what kind of number it is, and its interval."""
+    """Summary scores of a reading: name, value, kind of number, and confidence interval."""
     known = reading.known
     if not known.any():
         return []
@@ -62,7 +62,7 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
 
 
 def measure_likelihood(reading: Reading) -> float:
-    """Log-likelihood per position that has a label."""
+    """Log-likelihood per labelled position."""
     n_known = reading.by_sequence(reading.known)
     return float((reading.scores * n_known).sum(dtype=np.float64) / n_known.sum())
 
@@ -82,7 +82,7 @@ def compare_decoders(reading: Reading) -> dict[str, Any]:
 
 
 def tally_scores(reading: Reading, predicted: NDArray[np.int32]) -> dict[str, Tally]:
-    """Counts of the sequences that have a label, by the name of the score that they give.
+    """Counts of the sequences that have labels, by the name of the score computed from them.
 
     There are none if no label is known.
     """
@@ -110,7 +110,7 @@ def score_all(tally: Tally) -> float:
 
 
 def _find_interval(tally: Tally) -> list[float] | None:
-    """Confidence interval of a score, of 95 %, by resampled sequences; None of a single one."""
+    """95 % confidence interval of a score by the bootstrap; None for a single sequence."""
     n_sequences = tally.counts.shape[0]
     if n_sequences < 2:
         return None
@@ -121,7 +121,7 @@ def _find_interval(tally: Tally) -> list[float] | None:
 def _by_sequence(
     reading: Reading, predicted: NDArray[np.int32]
 ) -> tuple[list[list[Any]], list[list[Any]]]:
-    """True and predicted labels, a list for each sequence; None for one that is not known."""
+    """True and predicted labels, one list per sequence; None for an unknown label."""
     assert reading.truth is not None
     names, bounds = np.array([*reading.labels, None], np.object_), reading.sequences.offsets[1:-1]
 

@@ -1,4 +1,4 @@
-"""Readings: what a model makes of some data."""
+"""Readings: the predictions of a model for some data."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads
 
-# Positions whose marginals are held at once.
+# Number of positions whose marginals are in memory at a time.
 BATCH = 1 << 16
 OTHER: dict[Decode, Decode] = {"viterbi": "marginal", "marginal": "viterbi"}
-# Most probable labels of a position that are kept.
+# Number of labels that are kept for each position, the most probable ones.
 N_TOP = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Labels of N positions of S sequences, and how probable they are.
+    """Labels of N positions of S sequences, and their probabilities.
 
     Attributes
     ----------
     sequences : Sequences
         X, as the model reads it.
     labels : list of str
-        The K classes of the model; then labels of y that are none of them.
+        The K classes of the model, followed by labels of y that the model does not know.
     truth : (N,) int32 or None
-        Label of each position by its number, -1 where it is not known; None without y.
+        Code of the label of each position, -1 where it is not known; None without y.
     decode : {"viterbi", "marginal"}
-        The decoder that labels it.
+        The decoder.
     predicted, otherwise : (N,) int32
-        Label that this decoder gives, and that the other one gives.
+        Labels predicted by this decoder, and by the other one.
     predicted_probs : (N,) float32
-        Marginal of the label that this decoder gives.
+        Marginal of the label predicted by this decoder.
     top_labels, top_probs : (N, M) int32, (N, M) float32
         The most probable labels and their marginals, largest first.
     truth_probs : (N,) float32 or None
         Marginal of the true label, NaN where it is not known.
     scores : (S,) float32
-        How well the model does, per position: the log-likelihood of the labels that are known;
-        without y the mean log marginal of the labels that it gives.
+        Quality per position: the log-likelihood of the known labels; without y, the mean log
+        marginal of the predicted labels.
     calibration : Calibration or None
-        How far its marginals can be trusted; None without y.
+        Calibration of the marginals; None without y.
     """
 
     sequences: Sequences
@@ -75,12 +75,12 @@ class Reading:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Which positions are labelled wrong, (N,)."""
+        """Which positions are labelled incorrectly, (N,)."""
         wrong: NDArray[np.bool_] = self.known & (self.predicted != self.truth)
         return wrong
 
     def log_odds(self, position: int, label: int, against: int) -> float:
-        """Log of the ratio of two marginals; the labels are predicted, true or among the top."""
+        """Log-ratio of two marginals; the labels are predicted, true or among the top ones."""
         log_prob, log_prob_against = (
             np.log(self._find_prob(position, code)) for code in (label, against)
         )
@@ -96,7 +96,7 @@ class Reading:
         return float(self.truth_probs[position])
 
     def by_sequence(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many positions of each sequence are so, (S,)."""
+        """Number of flagged positions in each sequence, (S,)."""
         return sum_parts(flags.astype(np.int64), self.sequences.offsets)
 
 
@@ -106,7 +106,7 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
-    """Label X, and compare with y unless it is None."""
+    """Label X, and compare with y if it is given."""
     y, sequences = raw.y, read_inputs(model, raw).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
@@ -141,7 +141,7 @@ def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
 def _read_truth(
     model: Estimator, y: Any, sequences: Sequences, labels: list[str]
 ) -> NDArray[np.int32]:
-    """Number of each label; those that the model does not know are put behind its own."""
+    """Code of each label; labels that the model does not know come after its own."""
     truth = compare_codes(model, y, sequences)
     labels += [str(label) for label in truth.strange.tolist()]
     return truth.codes
@@ -170,7 +170,7 @@ def _read_part(
         log_probs = np.log(np.maximum(marginals[every, predicted], np.finfo(np.float64).tiny))
         sums, counts = sum_parts(log_probs, part.offsets), part.lengths
     else:
-        # A label that the model does not know has probability 0, and says nothing of the others.
+        # A label that the model does not know has probability 0, and does not inform the others.
         known = np.where(truth < n_labels, truth, -1).astype(np.int32)
         truth_probs = np.where(known >= 0, marginals[every, np.maximum(known, 0)], 0.0)
         truth_probs[truth < 0] = np.nan

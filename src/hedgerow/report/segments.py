@@ -1,4 +1,4 @@
-"""Segments: runs of one label, or chunks where labels mark them, and whether they were found."""
+"""Segments: runs of one label, or chunks if labels mark them, and whether they were found."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.report.blob import round_off
 from hedgerow.report.reading import Reading
 
-# Upper ends of the bins of a histogram of lengths; the last bin has none.
+# Upper bounds of the bins of a histogram of lengths; the last bin has none.
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 
 
-# Labels that change nearly everywhere make no segments: letters of words, for example.
+# Labels that change almost everywhere do not form segments, such as the letters of words.
 MIN_MEAN_LENGTH = 1.2
 
 
 def describe_segments(reading: Reading) -> dict[str, Any] | None:
-    """Numbers and lengths of true and predicted segments by label; None where there are none."""
+    """Counts and lengths of true and predicted segments by label; None if there are none."""
     if reading.sequences.parents is not None or not reading.known.any():
         return None
     has_chunks = look_like_chunks(reading.labels)
@@ -53,7 +53,7 @@ def _lengths(segments: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _summarise(segments: NDArray[np.int64], n_labels: int, bins: list[int]) -> dict[str, Any]:
-    """By label: number, mean and median of the lengths, and their histogram."""
+    """For each label: count, mean and median of the lengths, and their histogram."""
     of_label = [_lengths(segments[segments[:, 0] == code]) for code in range(n_labels)]
     return {
         "count": [len(lengths) for lengths in of_label],

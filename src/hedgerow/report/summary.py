@@ -1,4 +1,4 @@
-"""The summary: what a model is, and how its training went."""
+"""The summary: what a model is, and how it was trained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedgerow.shown import best_step
 from hedgerow.training.eval_sets import eval_figures
 from hedgerow.tree_crf import TreeCRF
 
-# Longest text of a parameter that is shown whole, and parameters that make no other model.
+# Maximum length of a parameter's text, and parameters that do not affect the model.
 LONGEST = 200
 NO_MATTER = ("n_jobs", "verbose")
 
@@ -39,7 +39,7 @@ def describe_model(model: Estimator, decode: Decode) -> dict[str, Any]:
 
 
 def describe_source(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Name of the file that data come from, and when it was last changed, in UTC."""
+    """Name of the file that data come from, and its modification time in UTC."""
     file = Path(path)
     modified = None
     if file.is_file():
@@ -75,11 +75,11 @@ def _shorten(text: str) -> str:
 
 
 def describe_history(model: Estimator) -> dict[str, Any] | None:
-    """Figures of training, by round or iteration; None if there are none."""
+    """Loss and metrics by round or iteration; None if there are none."""
     n_steps = max(map(len, model.history_.values()), default=0)
     if n_steps == 0:
         return None
-    # Figures that were not noted from the beginning are those of the last steps.
+    # A list that is shorter than training has the values of the last steps.
     curves = {
         name: [*[None] * (n_steps - len(figures)), *round_off(figures)]
         for name, figures in model.history_.items()

@@ -1,4 +1,4 @@
-"""Trees: those of some rounds, for the page to draw."""
+"""Trees of some rounds, for the page to draw."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hedgerow.report.blob import Blob, smallest
 from hedgerow.tree_crf import TreeCRF
 from hedgerow.trees.forest import tree_rounds
 
-# Nodes that a page holds.
+# Maximum number of nodes in a page.
 MAX_NODES = 60_000
 
 
 def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] | None:
-    """The trees of as many rounds as fit, spread evenly; None if there are none."""
+    """The trees of as many rounds as fit, evenly spaced; None if there are none."""
     forest = model.model_.potential(NodeTrees).forest
     sizes = np.diff(forest.tree_offsets[forest.round_offsets])  # in nodes, by round
     if not len(sizes):
@@ -36,7 +36,7 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
         "left": np.maximum(table["left"], 0).astype(np.uint16),
         "right": np.maximum(table["right"], 0).astype(np.uint16),
         "missing": _number(table["missing"], ("right", "left", "both")),
-        # Only what looks away from its own position can look beyond the ends.
+        # Only features at other positions can be beyond the ends.
         "outside": _number(np.where(looks_away, table["outside"], ""), ("right", "left")),
         **{name: table[name].astype(np.float32) for name in ("value", "gain", "weight")},
     }
@@ -51,7 +51,7 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
 
 
 def _number(ways: NDArray[Any], known: tuple[str, ...]) -> NDArray[np.uint8]:
-    """Number of each way among those that are known; of others one more."""
+    """Index of each direction among the known ones; others share the next index."""
     numbers = np.full(len(ways), len(known), np.uint8)
     for number, way in enumerate(known):
         numbers[ways == way] = number
@@ -59,7 +59,7 @@ def _number(ways: NDArray[Any], known: tuple[str, ...]) -> NDArray[np.uint8]:
 
 
 def _choose_rounds(sizes: NDArray[np.int64]) -> list[int]:
-    """Numbers of rounds, from 1, the first and last among them, that have about `MAX_NODES`."""
+    """Numbers of rounds, from 1, including the first and the last, with about `MAX_NODES` nodes."""
     n_rounds = len(sizes)
     most = max(1, int(MAX_NODES / sizes.mean()))
     if most >= n_rounds:

@@ -1,4 +1,4 @@
-"""Weights: what a model has learned of labels and features, as far as a page can show it."""
+"""Weights: what a model has learned about labels and features, as shown on the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.tree_crf import TreeCRF
 
 MAX_PATTERNS = 2000
 MAX_FEATURES = 200
-# Heaviest weights of each label, of each sign.
+# Number of weights that are listed for each label, positive and negative ones separately.
 MAX_WEIGHTS = 30
 
 
@@ -33,14 +33,17 @@ def describe_pairs(model: Estimator) -> dict[str, Any] | None:
 
 
 def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
-    """The heaviest label patterns; None if there are only pairs, which have their own map."""
+    """The label patterns with the largest weights; None if there are only pairs."""
     table = _without_attributes(model.patterns())
     patterns, weights = table["pattern"].tolist(), table["weight"]
     if all(len(pattern) == 2 for pattern in patterns):
         return None
     kept = np.argsort(-np.abs(weights), kind="stable")[:MAX_PATTERNS]
     if len(kept) < len(patterns):
-        notes.append(f"{len(kept):,} of {len(patterns):,} label patterns are listed, the heaviest.")
+        notes.append(
+            f"{len(kept):,} of {len(patterns):,} label patterns are listed, those with the largest "
+            "weights."
+        )
     code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
     return {
         "patterns": [[code_of[label] for label in patterns[i]] for i in kept.tolist()],
@@ -49,7 +52,7 @@ def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | No
 
 
 def _without_attributes(table: Table) -> Table:
-    """Only the weights that label pairs or patterns have whatever the attributes."""
+    """Only the weights of label pairs or patterns that do not depend on attributes."""
     if "attribute" not in table:
         return table
     plain = table["attribute"] == ""
@@ -57,7 +60,7 @@ def _without_attributes(table: Table) -> Table:
 
 
 def describe_features(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
-    """What the model looks at most: by window offset for trees, by label for linear weights."""
+    """The most important features: by window offset for trees, by label for linear weights."""
     if isinstance(model, TreeCRF):
         return _describe_importances(model, notes)
     return _describe_weights(model) if isinstance(model, LinearCRF) else None
@@ -92,7 +95,7 @@ def _describe_weights(model: LinearCRF) -> dict[str, Any]:
 
 
 def _heaviest(attributes: NDArray[Any], weights: NDArray[np.float64]) -> dict[str, Any]:
-    """The largest weights above 0, then the lowest below it."""
+    """The largest positive weights, then the most negative ones."""
     order = np.argsort(-weights, kind="stable")
     above = [i for i in order[:MAX_WEIGHTS].tolist() if weights[i] > 0]
     below = [i for i in order[::-1][:MAX_WEIGHTS].tolist() if weights[i] < 0]

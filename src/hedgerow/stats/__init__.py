@@ -1,4 +1,4 @@
-"""Whether a difference between models may be chance, and how sure a score is."""
+"""Statistics: confidence intervals of scores, and tests of the difference between models."""
 
 from hedgerow.stats.deviance_analysis import Deviance, deviance
 from hedgerow.stats.mcnemars_test import McNemar, mcnemar

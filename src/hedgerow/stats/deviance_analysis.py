@@ -22,31 +22,32 @@ Dispersion = Literal["binomial", "quasi"]
 
 @dataclass(frozen=True, eq=False)
 class Deviance:
-    """How far methods differ, and whether that may be chance.
+    """Result of an analysis of deviance.
 
     Attributes
     ----------
     baseline : object
         The method that the others are compared with.
     methods : table
-        A row for each other method: its ``coefficient``, the change of the log odds of a right
-        answer from the baseline to it; ``standard_error``, ``z`` and ``wald_p_value`` of that;
-        the ``statistic`` of the test of this method against the baseline, and its ``p_value``. A
-        method that is never wrong has the coefficient inf, one that is never right -inf; Wald's
-        test then says nothing, NaN, and the other one still does.
+        One row for each other method: its ``coefficient``, the change of the log-odds of a correct
+        answer from the baseline to this method, with its ``standard_error``, ``z`` and
+        ``wald_p_value``; the ``statistic`` of the likelihood-ratio test of this method against the
+        baseline, and its ``p_value``. A method that is never wrong has the coefficient inf, one
+        that is never right -inf; Wald's test is then NaN, but the likelihood-ratio test is still
+        valid.
     statistic : float
-        By how much the deviance grows if all methods are taken to be equally good; divided by
+        Increase of the deviance if all methods are assumed to be equally good; divided by
         `dispersion` and `df` for a quasi-binomial.
     df : int
-        Degrees of freedom of the statistic: number of methods less 1.
+        Degrees of freedom of the statistic: number of methods minus 1.
     residual_df : int
-        Degrees of freedom that are left.
+        Residual degrees of freedom.
     p_value : float
-        How probable so large a statistic is if all methods are equally good.
+        Probability of a statistic at least this large if all methods are equally good.
     dispersion : float
-        How much larger the variance of counts is taken to be than that of a binomial.
+        Ratio of the variance of counts to that of a binomial distribution.
     kind : {"binomial", "quasi"}
-        Whether that is 1, or was estimated.
+        Whether the dispersion is 1, or was estimated.
     """
 
     baseline: Any
@@ -80,30 +81,30 @@ def deviance(
 ) -> Deviance:
     """Test whether several methods are right equally often: analysis of deviance.
 
-    Each method was trained on several training sets, and tested once or several times. Counts of
-    right answers are explained by a logistic regression, ``logit P(right) = delta(method) +
-    sigma(block)``: some training sets are better than others, whatever the method. Without the
-    methods it explains less, and the difference of the deviances has a chi-squared distribution
-    if the methods are equally good.
+    Each method was trained on several training sets, and tested once or several times. A logistic
+    regression models the counts of correct answers,
+    ``logit P(right) = delta(method) + sigma(block)``: some training sets are better than others,
+    whatever the method. It is compared with a regression without the methods: the difference of the
+    deviances has a chi-squared distribution if the methods are equally good.
 
-    The test takes answers to be independent. Positions of a sequence hardly are, nor are answers
-    of several models to one test set, and their p-values are too small. ``dispersion="quasi"``
-    estimates from the cells by how much counts vary more than independent answers would, which
-    needs several cells of each method; p-values are then by an F distribution.
+    The test assumes that answers are independent. Positions of a sequence are not, nor are the
+    answers of several models on one test set, so p-values are too small. ``dispersion="quasi"``
+    estimates from the cells how much more counts vary than those of independent answers, which
+    needs several cells for each method; p-values then come from an F distribution.
 
     Parameters
     ----------
     right, total : (n,) int
-        How many answers were right, of how many, in each cell: one test of one model. Cells
-        without answers are left out.
+        Number of correct answers and of all answers in each cell; a cell is one test of one model.
+        Cells without answers are left out.
     method : (n,)
-        What is compared, by name.
+        Name of the method of each cell.
     block : (n,)
-        The training set of each cell, or the fold; methods are compared within blocks.
+        Training set or fold of each cell; methods are compared within blocks.
     baseline : optional
-        The method that each other one is compared with; None: the first.
+        The method that the others are compared with; None: the first one.
     dispersion : {"binomial", "quasi"}, default "binomial"
-        Whether answers are taken to be independent.
+        Whether answers are assumed to be independent ("binomial").
 
     Examples
     --------
@@ -174,7 +175,7 @@ def deviance(
 
 @dataclass(frozen=True)
 class _Scale:
-    """What deviances are measured by."""
+    """The scale of deviances: the dispersion, known or estimated."""
 
     dispersion: float
     residual_df: int | None
@@ -184,7 +185,7 @@ class _Scale:
         """Statistic and p-value of a difference of deviances."""
         from scipy.stats import chi2, f
 
-        difference = max(difference, 0.0)  # but for rounding
+        difference = max(difference, 0.0)  # except for rounding
         if self.residual_df is None:
             return difference, float(chi2.sf(difference, df))
         statistic = difference / df / self.dispersion
@@ -217,7 +218,7 @@ def _find_scale(full: LogisticFit, dispersion: Dispersion) -> _Scale:
 
 
 def _read_counts(right: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
-    """Counts of right answers and of all, (n, 2)."""
+    """Counts of correct answers and of all answers, (n, 2)."""
     columns = []
     for name, values in (("right", right), ("total", total)):
         column = np.asarray(values)
@@ -269,7 +270,7 @@ def _find_baseline(baseline: Any, methods: list[Any]) -> int:
 
 
 def _check_methods(methods: list[Any], codes: NDArray[np.int32]) -> None:
-    """Raise ValueError unless there are two methods or more, each with answers."""
+    """Raise ValueError unless there are at least two methods, each with answers."""
     if len(methods) < 2:
         found = f"just one, {methods[0]!r}" if methods else "none"
         raise ValueError(f"expected two methods or more to compare; got {found}")
@@ -281,7 +282,7 @@ def _check_methods(methods: list[Any], codes: NDArray[np.int32]) -> None:
 def _check_connected(
     methods: list[Any], method_codes: NDArray[np.int32], block_codes: NDArray[np.int32]
 ) -> None:
-    """Raise ValueError for methods that share no block, not even by way of others."""
+    """Raise ValueError for methods that are not connected by common blocks."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,9 +1,9 @@
-"""Logistic regression of counts, by maximum likelihood, where some coefficients may be infinite.
+"""Logistic regression of counts, by maximum likelihood, with coefficients that may be infinite.
 
-Where some cells are all right or all wrong, the likelihood may rise for ever in some direction of
-the coefficients: such cells are separated. In the limit they fit perfectly, and what remains is an
-ordinary regression of the other cells. Deviances are those of that limit, so that tests of them are
-as good as any.
+If some cells are all correct or all wrong, the likelihood may increase without bound in some
+direction of the coefficients: such cells are separated. In the limit they fit perfectly, and what
+remains is an ordinary regression of the other cells. Deviances are those of the limit, so tests of
+deviances remain valid.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 __all__ = ["LogisticFit", "fit_logistic"]
 
 MAX_ITERATIONS = 25
-# A relative change of the deviance that is no progress.
+# Relative change of the deviance below which there is no progress.
 TOLERANCE = 1e-12
-# Coefficients of linear programs and of null spaces below are 0 but for rounding.
+# Tolerance below which coefficients of linear programs and null spaces count as 0.
 ZERO = 1e-8
 
 
@@ -29,16 +29,16 @@ class LogisticFit:
     Attributes
     ----------
     coefficients : (P,)
-        By maximum likelihood; infinite where that is, NaN where nothing determines them.
+        Maximum-likelihood estimates, possibly infinite; NaN if the data do not determine them.
     standard_errors : (P,)
         NaN where the coefficient is not finite.
     deviance : float
-        Twice the log-likelihood that is missing to a perfect fit.
+        Twice the difference between the log-likelihoods of a perfect fit and of this one.
     pearson : float
         Pearson's X^2: squared differences of counts, each divided by its variance.
     df : int
-        Residual degrees of freedom: cells that are not separated, less coefficients that they
-        determine.
+        Residual degrees of freedom: number of cells that are not separated, minus the number of
+        coefficients that they determine.
     """
 
     coefficients: NDArray[np.float64]
@@ -63,7 +63,7 @@ class _Cells:
         return _Cells(self.design[chosen], self.right[chosen], self.total[chosen])
 
     def score(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log odds of each cell, (n,)."""
+        """Log-odds of each cell, (n,)."""
         scores: NDArray[np.float64] = np.einsum("np,p->n", self.design, coefficients)
         return scores
 
@@ -112,11 +112,11 @@ def fit_logistic(
 def _find_determined(
     design: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What cells determine: axes of coefficients, (rank, P), and which single ones, (P,)."""
+    """What the cells determine: axes of coefficients, (rank, P), and single coefficients, (P,)."""
     n_coefficients = design.shape[1]
     sizes, axes = np.linalg.eigh(np.einsum("np,nq->pq", design, design))
     is_seen = sizes > ZERO * max(1.0, sizes.max(initial=0.0))
-    if is_seen.all():  # the usual case, in which no axis mixes what is large and what is small
+    if is_seen.all():  # the usual case: no axis mixes large and small values
         return np.eye(n_coefficients), np.ones(n_coefficients, np.bool_)
     is_known = np.all(np.abs(axes[:, ~is_seen]) < ZERO**0.5, axis=1)
     return axes[:, is_seen].T, is_known
@@ -139,7 +139,7 @@ def _measure_deviance(cells: _Cells, coefficients: NDArray[np.float64]) -> float
 
 
 def _iterate(cells: _Cells) -> tuple[NDArray[np.float64], float]:
-    """Iteratively reweighted least squares, halving steps that raise the deviance.
+    """Iteratively reweighted least squares; steps that increase the deviance are halved.
 
     Each iteration fits scores s + (r - n p) / v by least squares with the weights v = n p (1 - p).
     """
@@ -167,7 +167,8 @@ def _find_separated(cells: _Cells) -> NDArray[np.bool_]:
     """Which cells fit perfectly in the limit, (n,).
 
     A direction d separates if x_i d >= 0 in cells that are all right, <= 0 in those that are all
-    wrong, 0 in all others, and not 0 everywhere. What it separates has no say in what is left.
+    wrong, 0 in all others, and not 0 everywhere. Separated cells do not affect the fit of the
+    others.
     """
     found = np.zeros(len(cells.right), dtype=np.bool_)
     while True:
@@ -181,14 +182,14 @@ def _find_separated(cells: _Cells) -> NDArray[np.bool_]:
 
 
 def _signs(cells: _Cells) -> NDArray[np.float64]:
-    """1 for cells that are all right, -1 for those that are all wrong, 0 for others."""
+    """1 for cells that are all correct, -1 for cells that are all wrong, 0 for others."""
     return np.where(cells.right == cells.total, 1.0, np.where(cells.right == 0, -1.0, 0.0))
 
 
 def _solve(
     design: NDArray[np.float64], signs: NDArray[np.float64], objective: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The direction, within bounds, along which the likelihood never falls, of the most use."""
+    """The most useful direction, within bounds, along which the likelihood never decreases."""
     from scipy.optimize import linprog
 
     if not signs.any():
@@ -207,7 +208,7 @@ def _solve(
 
 
 def _find_limit(cells: _Cells, place: int) -> float:
-    """Where a coefficient goes that cells do not determine: to infinity, or nobody knows."""
+    """Limit of a coefficient that the cells do not determine: infinite, or unknown (NaN)."""
     axis = np.zeros(cells.design.shape[1])
     axis[place] = 1
     up, down = (_solve(cells.design, _signs(cells), sign * axis)[place] for sign in (1, -1))

@@ -33,7 +33,7 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     Cases that both models get right, or both get wrong, do not show which one is better. If they
     are equally good, each is right in half of the other cases: a binomial distribution.
 
-    The test assumes independent cases. Positions of a sequence are not independent, so that their
+    The test assumes independent cases. Positions of a sequence are not independent, so their
     p-value is too small: compare whole sequences instead.
 
     Parameters

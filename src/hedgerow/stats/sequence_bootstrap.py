@@ -1,4 +1,4 @@
-"""Bootstrap: how far a score may be off, from resampled sequences."""
+"""Bootstrap: confidence intervals of scores from resampled sequences."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from hedgerow.suggestions import suggest
 __all__ = ["Bootstrap", "bootstrap", "resample"]
 
 Method = Literal["percentile", "basic", "BCa"]
-# Numbers of resampled sequences that are in memory at a time.
+# Number of resampled sequence indices in memory at a time.
 BATCH = 1 << 22
 
-# From how much each sequence counts, (S,), to a score.
+# From the weight of each sequence, (S,), to a score.
 Measure = Callable[[NDArray[np.float64]], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """A score, or the difference of two, and how far it may be off.
+    """A score, or the difference of two scores, with its confidence interval.
 
     Attributes
     ----------
     value : float
-        The score of all sequences; of two models that of the first less that of the second.
+        The score of all sequences; for two models, the score of the first minus that of the second.
     low, high : float
         Confidence interval.
     standard_error : float
         Standard deviation of the score over the resamples.
     p_value : float or None
-        Of two models: how probable so large a difference, in either direction, is if they are
-        equally good.
+        For two models: probability of a difference at least this large, in either direction, if
+        they are equally good.
     distribution : (n_resamples,) array
         The score of each resample.
     """
@@ -75,40 +75,40 @@ def bootstrap(
 ) -> Bootstrap:
     """Confidence interval of a score, or of the difference of two models, by the bootstrap.
 
-    Sequences are drawn with replacement, as many as there are, and scored, many times: whole
-    sequences, because their positions depend on each other. Two models are scored on the same
-    samples (paired), which makes the interval of their difference narrower. The implementation
+    Many samples of the same size are drawn from the sequences, with replacement, and scored. Whole
+    sequences are drawn, because their positions depend on each other. Two models are scored on the
+    same samples (paired), which makes the interval of their difference narrower. The implementation
     uses `scipy.stats.bootstrap`.
 
     Parameters
     ----------
     metric : str or callable
         "accuracy", "sequence_accuracy", "chunk_f1", "chunk_precision", "chunk_recall", the name of
-        one of scikit-learn's scorers that compare labels, such as "f1_macro", or a scorer by
+        one of scikit-learn's scorers that compare labels, such as "f1_macro", or a scorer from
         `hedgerow.scorers.make_position_scorer`. Or a function of two lists of label lists, such as
-        those of `hedgerow.metrics`. The names, scorers and ``flat_...`` functions count labels once
+        those in `hedgerow.metrics`. The names, scorers and ``flat_...`` functions count labels once
         and are fast; any other function is called for each resample.
     y_true : list of label lists, or (N,) with `groups`
-        True labels. Positions whose label is missing, None or NaN, are left out, and sequences
-        without any label.
+        True labels. Positions whose label is missing (None or NaN) and sequences without any label
+        are left out.
     y_pred : the same
         Predictions of a model.
     y_pred_b : the same, optional
-        Predictions of a second model; then the result is about the difference.
+        Predictions of a second model; the result is then about the difference.
     groups : (N,), optional
         For flat labels, the sequence of each row.
     sample_weight : (S,), optional
-        How much each sequence counts; a function must take it, one weight for each sequence, as
-        ``sample_weight``.
+        Weight of each sequence; a function must accept the argument ``sample_weight``, one weight
+        per sequence.
     n_resamples : int, default 1000
         Number of bootstrap samples.
     confidence_level : float, default 0.95
         Probability that the interval contains the true value.
     method : {"percentile", "basic", "BCa"}, default "percentile"
-        Method of the interval. "BCa" corrects bias and skewness, which helps with few sequences; it
-        also needs the score without each sequence in turn.
+        Type of interval. "BCa" corrects for bias and skewness, which helps with few sequences; it
+        also computes the score without each sequence in turn.
     random_state : int, RandomState or None, default None
-        The seed of the draws.
+        Random seed.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def resample(
     method: Method = "percentile",
     seed: int = 0,
 ) -> Bootstrap:
-    """Draw sequences, and measure; of two measures the difference."""
+    """Draw sequences and compute the score; for two measures, the difference."""
     from scipy import stats
 
     def measure(counts: NDArray[np.float64]) -> float:
@@ -173,7 +173,7 @@ def resample(
         return np.array(found).reshape(drawn.shape[:-1])
 
     with warnings.catch_warnings():
-        # A score that is always the same has an interval of its own, below.
+        # A constant score has a special interval, see below.
         warnings.simplefilter("ignore", RuntimeWarning)
         found = stats.bootstrap(
             (np.arange(n_sequences),),
@@ -197,9 +197,9 @@ def resample(
 
 
 def _test(differences: NDArray[np.float64]) -> float:
-    """Two-sided p-value: twice the share of differences that are on the other side of 0.
+    """Two-sided p-value: twice the share of differences on the other side of 0.
 
-    An interval by percentiles, of level 1 - p, just reaches 0.
+    A percentile interval of level 1 - p just reaches 0.
     """
     n = len(differences)
     tails = [(np.sum(side) + 1) / (n + 1) for side in (differences <= 0, differences >= 0)]
@@ -207,7 +207,7 @@ def _test(differences: NDArray[np.float64]) -> float:
 
 
 def _read_metric(metric: Any) -> Any:
-    """A metric of ours, a scorer of positions, or a function."""
+    """A built-in metric, a position scorer, or a function."""
     if isinstance(metric, ChunkMetric):
         return metric
     if isinstance(metric, str):
@@ -242,7 +242,7 @@ def _check_scorer(scorer: PositionScorer, shown: Any) -> PositionScorer:
 
 
 def _cut(y: Any, offsets: NDArray[np.int64]) -> list[Any] | None:
-    """Flat labels, sequence by sequence."""
+    """Flat labels, split into sequences."""
     if y is None:
         return None
     flat = list(y.tolist() if hasattr(y, "tolist") else y)
@@ -286,7 +286,7 @@ def _read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
 def _prepare(
     metric: Any, y_true: LabelLists, y_pred: LabelLists, weights: NDArray[np.float64] | None
 ) -> Measure:
-    """A function that scores the sequences, each as often as it was drawn."""
+    """A function that scores the sequences, each with its number of draws as weight."""
     tally = tally_metric(metric, y_true, y_pred)
     if tally is not None:
         own = 1.0 if weights is None else weights
@@ -305,7 +305,7 @@ def _prepare(
 
 
 def _quietly(metric: Callable[..., Any], *values: Any, **options: Any) -> float:
-    """A finite score; that some labels are not in a resample is no matter."""
+    """A finite score, without warnings about labels that are absent from a resample."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.filterwarnings("ignore", category=UserWarning, module=r"sklearn\.metrics")

@@ -1,6 +1,6 @@
-"""Tallies: counts of each sequence, whose sums over any sequences give their score.
+"""Tallies: counts per sequence, from whose sums a score is computed.
 
-With them a score of resampled sequences costs an addition of counts.
+So the score of resampled sequences costs only an addition of counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LabelLists = list[list[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts, and the score that follows from sums of them."""
+    """Counts, and the score that is computed from their sums."""
 
     counts: csr_array
     """(S, C); SciPy adds up sparse arrays in a fixed order"""
@@ -36,13 +36,13 @@ class Tally:
     """From sums (C,)."""
 
     def measure(self, weights: NDArray[np.float64]) -> float:
-        """The score if sequences count for so much, (S,)."""
+        """The score if sequences have these weights, (S,)."""
         return float(self.score(weights @ self.counts))
 
 
 @dataclass(frozen=True)
 class ChunkMetric:
-    """A figure of `chunk_scores`, with its options."""
+    """One of the scores of `chunk_scores`, with its options."""
 
     figure: str
     """f1, precision or recall"""
@@ -72,7 +72,7 @@ OWN: dict[str, Any] = {
 
 
 def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally | None:
-    """Counts for a metric; None if it is a function of which nothing is known.
+    """Counts for a metric; None if it is an arbitrary function.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
 
 
 def tally_shares(right: NDArray[Any], total: NDArray[Any]) -> Tally:
-    """How much of what there is was right, in each sequence, (S,)."""
+    """Share of correct labels in each sequence, (S,)."""
     counts = np.stack([right, total], axis=1).astype(np.float64)
     return Tally(csr_array(counts), lambda sums: float(sums[0] / sums[1]))
 
@@ -117,7 +117,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _tally_pairs(metric: Callable[..., Any], y_true: LabelLists, y_pred: LabelLists) -> Tally:
-    """How often a label was predicted for another."""
+    """Count of each pair of true and predicted label."""
     pairs = list(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
     numbers: dict[Any, int] = {}
     for pair in pairs:
@@ -130,7 +130,7 @@ def _tally_pairs(metric: Callable[..., Any], y_true: LabelLists, y_pred: LabelLi
     true, predicted = (np.array(side) for side in zip(*numbers, strict=True))
 
     def score(sums: NDArray[np.float64]) -> float:
-        # What does not occur must not be seen, for macro averages.
+        # Labels that do not occur must not be seen, for macro averages.
         there = sums > 0
         return float(metric(true[there], predicted[there], sample_weight=sums[there]))
 

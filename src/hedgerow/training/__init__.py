@@ -1,1 +1,1 @@
-"""Training: the training set, eval sets, and the loop around any update that learns."""
+"""Training: the training set, eval sets, and the training loop for any update."""

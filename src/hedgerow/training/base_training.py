@@ -1,8 +1,8 @@
-"""Base training: the model that another one is trained on top of, fitted or to be fitted.
+"""Base training: the base model on top of which another model is trained.
 
-A base that was trained on a sequence knows its labels too well: little is left to learn there, and
-plenty elsewhere. With folds, the scores of a training sequence come from models that did not see it
-(cross-fitting); the base that is kept is trained on all of them.
+A base overfits the sequences that it was trained on, which leaves too little for the trees to
+learn. With folds, the scores of a training sequence come from models that were not trained on it
+(cross-fitting); the base that is kept is trained on all sequences.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base"]
 
 AnyBase = TypeVar("AnyBase", bound="TrainableBase")
 
-# What random numbers are drawn for, beside the seed: which sequences are in which fold.
+# Purpose of random numbers, in addition to the seed: which sequences are in which fold.
 FOLDS = 1
 
 
 class TrainableBase(Protocol):
-    """An estimator, as far as it can be a base."""
+    """The methods that an estimator needs to be a base."""
 
     model_: Model
     n_jobs: int | None
@@ -55,26 +55,26 @@ class TrainableBase(Protocol):
         """Read training data whose labels are known."""
 
     def fit_labelled(self: AnyBase, labelled: Labelled) -> AnyBase:
-        """Train on them."""
+        """Train on labelled data."""
 
     def to_state(self) -> State:
-        """Everything that a model file has to hold."""
+        """The contents of a model file."""
 
 
 @dataclass(frozen=True, eq=False)
 class BaseTraining:
-    """How the base of one training is found.
+    """How the base of a training run is obtained.
 
     Attributes
     ----------
     fitted : estimator or None
-        The base, if it is there already.
+        The base, if it is already fitted.
     unfitted : estimator or None
-        What to train: the base, if there is none, and a model for each fold.
+        What to train: the base, if it is not fitted, and a model for each fold.
     n_folds : int
         Number of folds; 0: scores of training sequences are those of the base itself.
     random_state : Any
-        That of the estimator, see `fixed_seed`.
+        Parameter of the estimator, see `fixed_seed`.
     group_column, parents : str, int or None, GivenParents
         Those of the estimator.
     n_jobs : int or None
@@ -91,11 +91,11 @@ class BaseTraining:
 
     @property
     def labels(self) -> Labels | None:
-        """The classes, if the base has them already."""
+        """The classes, if the base is already fitted."""
         return None if self.fitted is None else self.fitted.model_.labels
 
     def read(self, raw: RawData, labelled: Labelled) -> Labelled:
-        """Read what the base sees of training data, or is to be trained on."""
+        """Read the features of training data that the base uses."""
         if self.fitted is not None:
             labelled = replace(labelled, sequences=self.see(self.fitted, raw, labelled.sequences))
         if self.unfitted is None or (self.fitted is not None and not self.n_folds):
@@ -110,7 +110,7 @@ class BaseTraining:
         return replace(labelled, base=base)
 
     def see(self, base: TrainableBase, raw: RawData, sequences: Sequences) -> Sequences:
-        """Read what a base that is fitted sees of some data."""
+        """Read the features of some data that a fitted base uses."""
         return base.model_.read_base(
             sequences,
             raw,
@@ -122,7 +122,7 @@ class BaseTraining:
     def fit(
         self, learnt: Labelled, held: Labelled | None
     ) -> tuple[TrainableBase, Labelled, Labelled | None]:
-        """The base, what to learn from with its scores, and what is held out."""
+        """The base, the training data with its scores, and the held-out data."""
         base = self.fitted
         if base is None:
             assert self.unfitted is not None
@@ -133,7 +133,7 @@ class BaseTraining:
         return base, learnt, None if held is None else _give(held, base.model_, given)
 
     def _train(self, crf: AnyBase, labelled: Labelled) -> AnyBase:
-        """Train a model, with the threads of this training unless it has its own number."""
+        """Train a model, with this estimator's number of threads unless it has its own."""
         n_jobs = crf.n_jobs
         crf.n_jobs = self.n_jobs if n_jobs is None else n_jobs
         crf.fit_labelled(labelled)
@@ -141,9 +141,9 @@ class BaseTraining:
         return crf
 
     def _cross_fit(self, learnt: Labelled, given: BaseModel) -> FoldScores:
-        """Scores of all sequences, each by a model that was trained on the others of its fold.
+        """Scores of all sequences, each by a model that was trained on the other folds.
 
-        Edges have the shape of those of the base that is kept.
+        Edges have the same shape as those of the base that is kept.
         """
         assert learnt.base is not None
         assert self.unfitted is not None
@@ -154,7 +154,7 @@ class BaseTraining:
         for is_tested in _deal(labelled, self.n_folds, fixed_seed(self.random_state)):
             crf = clone(self.unfitted).set_params(decode="viterbi", callbacks=None, verbose=0)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the base that is kept says all there is to say
+                warnings.simplefilter("ignore")  # the base that is kept issues all warnings
                 self._train(crf, _own_part(labelled, ~is_tested))
             tested = _renumber(take_sequences(labelled, is_tested), crf.model_)
             model = crf.model_.as_base()
@@ -171,7 +171,7 @@ class BaseTraining:
 
 
 def check_labels_of_base(y: Any, sequences: Sequences, labels: Labels, missing_label: Any) -> None:
-    """Raise ValueError if y has labels that a fitted base, which has others, does not know."""
+    """Raise ValueError if y has labels that a fitted base does not know."""
     own, _ = Labels.learn(read_labels(y, sequences, missing_label=missing_label))
     if (labels.find(own.classes) < 0).any():
         raise ValueError(
@@ -184,7 +184,7 @@ def check_labels_of_base(y: Any, sequences: Sequences, labels: Labels, missing_l
 def _give(
     labelled: Labelled, model: Model, given: BaseModel, scores: FoldScores | None = None
 ) -> Labelled:
-    """Add the base to what gives scores, and what it sees to the sequences."""
+    """Add the base to the given potentials, and its features to the sequences."""
     seen = labelled.sequences.base
     if seen is None:
         assert labelled.base is not None
@@ -194,9 +194,9 @@ def _give(
 
 
 def _renumber(labelled: Labelled, model: Model) -> Sequences:
-    """Sequences by the attributes of a model, and those that a base of it sees by its own."""
+    """Sequences with the attribute numbers of a model, and those of its base."""
     sequences = labelled.renumber(model.index).sequences
-    if model.queries is not None:  # trees may have refined those that the attributes are
+    if model.queries is not None:  # trees may have extended the queries that are attributes
         assert isinstance(sequences.facts, Facts)
         sequences = replace(sequences, sparse=model.queries.rows(sequences.facts, model.index))
     if labelled.base is None:
@@ -206,12 +206,12 @@ def _renumber(labelled: Labelled, model: Model) -> Sequences:
 
 
 def _seen_alone(seen: Sequences) -> Sequences:
-    """Sequences of which only what the base sees is wanted."""
+    """Sequences of which only the features of the base are needed."""
     return replace(seen, base=seen)
 
 
 def _own(labelled: Labelled, *, renew: bool) -> Labelled:
-    """What the base is trained on; anew, without the names of attributes that do not occur."""
+    """The training data of the base; renumbered, without attributes that do not occur."""
     assert labelled.base is not None
     return _fresh(labelled.base) if renew else labelled.base
 
@@ -221,7 +221,7 @@ def _own_part(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
 
 
 def _fresh(labelled: Labelled) -> Labelled:
-    """With names of attributes of its own."""
+    """With a new index of attribute names."""
     if labelled.sequences.schema.kind == "items":
         labelled = labelled.drop_unseen()
     else:
@@ -231,7 +231,7 @@ def _fresh(labelled: Labelled) -> Labelled:
 
 
 def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bool_]]:
-    """Which sequences, (S,), each fold tests; there are as many with known labels in each."""
+    """The test sequences of each fold, (S,), with equal numbers of labelled sequences."""
     offsets = labelled.sequences.offsets
     counted = np.flatnonzero(labelled.counts())
     counts = np.diff(np.searchsorted(counted, offsets)) > 0

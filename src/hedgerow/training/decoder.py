@@ -1,7 +1,7 @@
-"""Which decoder labels more positions right, by the labels of sequences that were not learnt from.
+"""Choice of the decoder with the higher accuracy on sequences that were not trained on.
 
-If the probabilities of a model are right, marginals give the largest expected number of right
-labels. They are not right where the model is wrong about how labels depend on each other.
+If the probabilities of a model are correct, marginals maximise the expected number of correct
+labels. They are not correct if the model is wrong about how labels depend on each other.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hedgerow.trellis import Scores
 
 __all__ = ["better_decoder", "count_right", "lead_of_marginals", "proven_decoder"]
 
-# Positions whose marginals are held at once.
+# Number of positions whose marginals are in memory at a time.
 BATCH = 1 << 16
-# Standard errors by which Viterbi has to be ahead: a one-sided test at the level of 5 %.
+# Standard errors by which Viterbi must be ahead: a one-sided test at the 5 % level.
 CRITICAL = 1.645
 
 
 def better_decoder(leads: NDArray[np.float64], otherwise: Decode) -> Decode:
-    """The decoder that labels more positions right, `otherwise` if they are equally good.
+    """The decoder with the higher accuracy, `otherwise` if they are equal.
 
     ``leads`` (S,) are those of `lead_of_marginals`.
     """
@@ -36,7 +36,7 @@ def better_decoder(leads: NDArray[np.float64], otherwise: Decode) -> Decode:
 
 
 def proven_decoder(leads: NDArray[np.float64]) -> Decode:
-    """Viterbi if it labels significantly more positions right, else marginals.
+    """Viterbi if its accuracy is significantly higher, otherwise marginals.
 
     ``leads`` (S,) are those of S sequences, at least two, which are independent of each other.
     """
@@ -48,10 +48,10 @@ def proven_decoder(leads: NDArray[np.float64]) -> Decode:
 def lead_of_marginals(
     parts: Iterable[Scores], targets: Targets, *, n_threads: int
 ) -> NDArray[np.float64]:
-    """How many more labels of each sequence marginals get right than Viterbi does, (S,).
+    """Number of correct labels in each sequence by marginals, minus that by Viterbi, (S,).
 
-    ``parts`` are the scores of all sequences, in runs of consecutive ones. Only known labels count,
-    each by its weight.
+    ``parts`` are the scores of all sequences, in runs of consecutive ones. Only known labels are
+    used, with their weights.
     """
     leads = [np.empty(0)]
     for scores, part in targets.along(_cut(parts)):
@@ -70,7 +70,7 @@ def lead_of_marginals(
 def count_right(
     parts: Iterable[Scores], targets: Targets, decode: Decode, *, n_threads: int
 ) -> int:
-    """How many of the known labels a decoder gets right."""
+    """Number of known labels that a decoder predicts correctly."""
     return sum(
         int(np.sum(decode_scores(scores, decode, n_threads=n_threads) == part.codes))
         for scores, part in targets.along(_cut(parts))

@@ -1,4 +1,4 @@
-"""Eval metrics: what is measured on an eval set beside the loss and the accuracy.
+"""Eval metrics: metrics on an eval set in addition to loss and accuracy.
 
 A metric compares true labels with predicted ones, and greater is better, as everywhere in
 scikit-learn. Positions whose label is not known are left out.
@@ -32,7 +32,7 @@ LabelLists = list[list[Any]]
 Metric = Callable[[LabelLists, LabelLists], float]
 MetricOrName = str | Metric | Sequence[str | Metric] | Mapping[str, str | Metric] | None
 
-# What is measured in any case.
+# Always measured.
 ALWAYS = ("loss", "accuracy")
 EXPECTED = (
     "expected the name of a metric, such as 'f1_macro', 'sequence_accuracy' or 'chunk_f1', a "
@@ -51,11 +51,11 @@ class EvalMetric:
     Attributes
     ----------
     name : str
-        What the names of its figures end with.
+        The suffix of its names in ``history_``.
     score : callable
-        Called with two lists of label lists, the true ones and those that were predicted.
+        Called with two lists of label lists, true and predicted.
     hint : str
-        What to say besides if it fails.
+        Addition to the error message if it fails.
     """
 
     name: str
@@ -63,11 +63,11 @@ class EvalMetric:
     hint: str = ""
 
     def measure(self, y_true: LabelLists, y_pred: LabelLists) -> float:
-        """The figure; raises ValueError if the metric fails or gives no finite number."""
+        """The value; raises ValueError if the metric fails or is not finite."""
         try:
             with warnings.catch_warnings():
-                # In the first rounds of training some labels are never predicted, and an eval set
-                # may have few labels.
+                # In the first rounds some labels are never predicted, and an eval set may have few
+                # labels.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 warnings.filterwarnings("ignore", category=UserWarning, module=r"sklearn\.metrics")
                 figure = self.score(y_true, y_pred)
@@ -85,7 +85,7 @@ class EvalMetric:
 
 @dataclass(frozen=True, eq=False)
 class EvalMetrics:
-    """Metrics of a model, which knows its labels.
+    """Metrics for a model with known labels.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class EvalMetrics:
         offsets: NDArray[np.int64],
         strange: NDArray[Any] | None = None,
     ) -> dict[str, float]:
-        """Figures by name, of codes (N,) of S sequences; -1 is a label that is not known.
+        """Values by name, for codes (N,) of S sequences; -1 is an unknown label.
 
         ``strange`` are labels of the codes that come after those of the model.
         """
@@ -123,7 +123,7 @@ class EvalMetrics:
 def read_eval_metric(value: Any) -> tuple[tuple[str, ...], tuple[EvalMetric, ...]]:
     """Read the parameter ``eval_metric``: all names, and the metrics that are not `ALWAYS` there.
 
-    Raises ValueError or TypeError for what is no metric.
+    Raises ValueError or TypeError if something is not a metric.
     """
     if value is None:
         return (), ()
@@ -153,7 +153,7 @@ def _check_name(name: Any) -> str:
 
 
 def _name_of(metric: Any) -> str:
-    """What a metric is called if nobody says so."""
+    """The default name of a metric."""
     if isinstance(metric, str):
         return metric
     if isinstance(metric, type) or not callable(metric):
@@ -184,7 +184,7 @@ def _read_metric(name: str, metric: Any) -> EvalMetric:
 
 
 def _find_named(name: str) -> Metric:
-    """A metric of ours, or one of scikit-learn's scorers that compare labels."""
+    """A built-in metric, or one of scikit-learn's scorers that compare labels."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name in OWN:
@@ -210,17 +210,17 @@ def _check_response(name: str, response: Any) -> None:
 
 @cache
 def _scorer_class() -> Any:
-    """The class of what scikit-learn's make_scorer makes."""
+    """The class of the scorers from scikit-learn's make_scorer."""
     from sklearn.metrics import get_scorer
 
     return type(get_scorer("accuracy"))
 
 
 class Answered(BaseEstimator):  # type: ignore[misc]
-    """A stand-in for a model, for scorers, whose X is what the model has predicted."""
+    """A stand-in for a model, for scorers, whose X is the predictions."""
 
     def predict(self, X: Any) -> Any:
-        """What was predicted."""
+        """The predictions."""
         return X
 
 

@@ -1,4 +1,4 @@
-"""Eval sets: data set aside, to see how a model in training does."""
+"""Eval sets: held-out data to evaluate a model during training."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class EvalSet(Generic[Form]):
     Attributes
     ----------
     name : str
-        What the names of its figures begin with.
+        The prefix of its names in ``history_``.
     sequences : Form
         X, in the form that can be scored.
     targets : Targets
         The labels.
     objective : TrainingObjective
-        What the model is trained for.
+        The objective.
     decode : {"viterbi", "marginal"}
         The decoder of its accuracy and its metrics.
     truth : Truth or None
         The labels, if some of them did not occur in training; these are missing in `targets`.
     metrics : EvalMetrics or None
-        What else is measured.
+        Additional metrics.
     """
 
     name: str
@@ -61,7 +61,7 @@ class EvalSet(Generic[Form]):
     metrics: EvalMetrics | None = None
 
     def prepare(self, prepare: Callable[[Form], OtherForm]) -> EvalSet[OtherForm]:
-        """The same with X in another form."""
+        """The same eval set with X in another form."""
         return EvalSet(
             self.name,
             prepare(self.sequences),
@@ -73,10 +73,10 @@ class EvalSet(Generic[Form]):
         )
 
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
-        """Mean loss of the labelled positions, share of those labelled right, and more.
+        """Mean loss of the labelled positions, accuracy, and other metrics.
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones. If the
-        targets have weights, so do the mean and the share.
+        targets have weights, so do loss and accuracy.
         """
         targets = self.targets
         loss, codes = self.objective.evaluate(
@@ -98,7 +98,7 @@ class EvalSet(Generic[Form]):
 
 
 def name_eval_sets(eval_set: Any) -> dict[str, RawData]:
-    """What a user gave as ``eval_set``, by name.
+    """The parameter ``eval_set``, by name.
 
     One set is called eval, those of a list eval_0, eval_1 and so on.
     """
@@ -119,7 +119,7 @@ def name_eval_sets(eval_set: Any) -> dict[str, RawData]:
 
 
 def _is_set(item: Any) -> bool:
-    """Whether an element of a list is an eval set, not an X or a y."""
+    """Whether an entry of a list is an eval set, not an X or a y."""
     return isinstance(item, tuple) or RawData.looks_like(item)
 
 
@@ -136,7 +136,7 @@ def _read_set(name: str, item: Any) -> RawData:
 
 
 def eval_figures(history: Mapping[str, list[float]]) -> dict[str, tuple[str, str]]:
-    """Name of the eval set and of the metric of each figure of a ``history_`` that has any."""
+    """Name of the eval set and of the metric, for each entry of ``history_`` that has them."""
     sets = [
         key.removesuffix("_loss")
         for key in history
@@ -158,12 +158,12 @@ def _check_name(name: Any) -> str:
 
 
 def _place(name: str) -> str:
-    """A set in a message."""
+    """The name of a set in a message."""
     return "eval_set" if name == "eval" else f"eval_set ({name})"
 
 
 def _may_be_several(raw: RawData) -> bool:
-    """Whether what was read as X, y and groups looks like sets of X and y."""
+    """Whether what was read as X, y and groups looks like several sets."""
     parts = [raw.X, raw.y] if raw.groups is None else [raw.X, raw.y, raw.groups]
     return all(isinstance(part, (tuple, list)) and len(part) in (2, 3) for part in parts)
 
@@ -176,20 +176,21 @@ def read_eval_sets(
     missing_label: Any,
     objective: TrainingObjective,
 ) -> list[EvalSet[Sequences]]:
-    """Check what a user gave as ``eval_set``.
+    """Check the argument ``eval_set``.
 
     Parameters
     ----------
     eval_set
-        As the user gave it, None for nothing.
+        As the user passed it, or None.
     data
         What the model is trained on.
     read
-        Turns X and all but y into sequences, and checks them against those of training.
+        Turns X and the other arguments except y into sequences, and checks them against the
+        training data.
     missing_label
-        A label that says that a label is not known.
+        A label that marks unknown labels.
     objective
-        What the model is trained for.
+        The objective.
     """
     found = []
     for name, raw in name_eval_sets(eval_set).items():

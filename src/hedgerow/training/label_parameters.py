@@ -19,7 +19,7 @@ __all__ = ["LabelParameters", "check_label_parameters"]
 
 
 class LabelParameters(Protocol):
-    """An estimator, as far as its parameters are about labels; see `shared_parameters`."""
+    """The parameters of an estimator that are about labels; see `shared_parameters`."""
 
     order: int
     min_pattern_count: int
@@ -43,11 +43,11 @@ class LabelParameters(Protocol):
         """The trellis of a grammar."""
 
     def given_potentials(self) -> tuple[Potential, ...]:
-        """Potentials that are not learnt."""
+        """Potentials that are not learned."""
 
 
 def check_label_parameters(crf: LabelParameters) -> None:
-    """Raise ValueError for a parameter that is wrong whatever the data are."""
+    """Raise ValueError for a parameter that is invalid for any data."""
     check_choice("decode", crf.decode, ("auto", *DECODERS))
     if not isinstance(crf.verbose, bool):
         check_number("verbose", crf.verbose, minimum=0, integer=True)

@@ -1,4 +1,4 @@
-"""Labelled sequences: X, y and weights as `fit` was given them, checked against each other."""
+"""Labelled sequences: X, y and weights as passed to `fit`, checked against each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Labelled", "read_labelled"]
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """N positions of S sequences with their labels, and how much each of them counts.
+    """N positions of S sequences with their labels and weights.
 
     Attributes
     ----------
@@ -44,21 +44,21 @@ class Labelled:
     codes : (N,) int32
         Label of each position, -1 if it is not known.
     constraints : Constraints or None
-        What a labelling may look like.
+        Constraints on labellings.
     sequence_weights : (S,) or None
         How much each sequence counts.
     position_weights : (N,) or None
         How much each position counts, if positions differ within a sequence.
     seen_groups : SeenGroups
-        How the X that `fit` was given is cut into sequences, and which they are.
+        How the X passed to `fit` is divided into sequences, and their ids.
     given : tuple of Potential
-        What else gives scores, and is not learnt.
+        Potentials that are not learned.
     base : Labelled or None
-        The same sequences with what a base model, which is not trained yet, learns from.
+        The same sequences with the features of a base model that is not trained yet.
     comm : Comm
-        The workers whose sequences, all together, these are a part of.
+        The workers; these sequences are a part of those of all workers.
     queries : RelationalFeatures or None
-        What found the attributes, if X holds facts.
+        What turns facts into attributes, if X contains facts.
     """
 
     sequences: Sequences
@@ -75,7 +75,7 @@ class Labelled:
     queries: RelationalFeatures | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
-        """The labels and weights alone."""
+        """Only the labels and weights."""
         offsets, parents = self.sequences.offsets, self.sequences.parents
         by_sequence, by_position = self.sequence_weights, self.position_weights
         return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents, self.comm)
@@ -89,17 +89,18 @@ class Labelled:
         )
 
     def counts(self) -> NDArray[np.bool_]:
-        """Whether the label of each position is known and counts, (N,)."""
+        """Whether the label of each position is known and has a positive weight, (N,)."""
         known = self.codes >= 0
         if self.sequence_weights is not None:
             known &= np.repeat(self.sequence_weights > 0, self.sequences.lengths)
         return known if self.position_weights is None else known & (self.position_weights > 0)
 
     def can_cut(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether a sequence can be cut before each of these positions, which are inside of one.
+        """Whether a sequence can be cut before each of these positions, which are inside sequences.
 
-        Under constraints it can where a sequence may end and another may begin; with parents, where
-        no position has its parent on the other side, so that roots and leaves stay what they are.
+        With constraints this is possible where a sequence may end and another may begin; with
+        parents, where no position has its parent on the other side, so that roots and leaves stay
+        the same.
         """
         if self.sequences.parents is not None:
             return ~self._are_tied()[positions]
@@ -110,7 +111,7 @@ class Labelled:
         return allowed & (before >= 0) & (after >= 0)
 
     def _are_tied(self) -> NDArray[np.bool_]:
-        """Whether an edge from parent to child goes from before each position to it or beyond."""
+        """Whether an edge from parent to child crosses each of these positions."""
         sequences = self.sequences
         assert sequences.parents is not None
         children = np.flatnonzero(sequences.parents >= 0)
@@ -123,7 +124,7 @@ class Labelled:
     def select(
         self, numbers: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> Labelled:
-        """Only some sequences, by their numbers, each from a position on and up to another."""
+        """Some sequences, by number, each from one position to another."""
         lengths = ends - begins
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         positions = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
@@ -138,13 +139,13 @@ class Labelled:
         )
 
     def drop_unseen(self) -> Labelled:
-        """The same without the names of attributes that no worker has."""
+        """The same data without names of attributes that do not occur on any worker."""
         if self.sequences.schema.kind != "items":
             return self
         return self.renumber(seen_items(self.sequences, self.index, self.comm))
 
     def renumber(self, index: _core.StringIndex) -> Labelled:
-        """The same by the numbers of another index, without attributes that it does not have."""
+        """The same data with the numbers of another index, without attributes it does not have."""
         if self.sequences.schema.kind != "items" or index is self.index:
             return replace(self, index=index)
         return replace(
@@ -164,20 +165,20 @@ def read_labelled(
     labels: Labels | None = None,
     comm: Comm = ALONE,
 ) -> Labelled:
-    """Read all that comes with X; raises ValueError or TypeError for what is wrong with it.
+    """Read everything that comes with X; raises ValueError or TypeError if it is invalid.
 
     Parameters
     ----------
     crf
-        The estimator, whose parameters say how to read them.
+        The estimator, whose parameters define how to read the data.
     sequences, index
         X, and the names of its attributes.
     y, sample_weight, base_scores
-        As the user gave them.
+        As the user passed them.
     objective
-        What the model is trained for.
+        The objective.
     labels
-        The classes, if they are known already and y must have no others.
+        The classes, if they are already known and y must not have others.
     comm
         The workers that train together.
     """
@@ -247,7 +248,7 @@ def _read_class_weight(
     sequences: Sequences,
     comm: Comm,
 ) -> NDArray[np.float64] | None:
-    """Weight of each position by its label, (N,), or None if all count the same."""
+    """Weight of each position by its label, (N,), or None if all are equal."""
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight weighs the label of every position")

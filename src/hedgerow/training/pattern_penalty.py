@@ -1,12 +1,12 @@
-"""Pattern penalty: how strongly the weight of each label pattern is held back.
+"""Pattern penalty: the strength of the L2 penalty of each label pattern.
 
-A long pattern occurs seldom, and what its weight learns from a few sequences may not hold for
-others; models of language back off from long runs of words for the same reason. How much is at
-stake can be read off the training labels: the more of the runs of some length occur just once, the
-more of those in new data were never seen (Good and Turing), and the more the weights of that length
-are held back. Handwritten words of a small vocabulary, all of them seen many times, need no penalty
-at any length; of runs of four phonemes five in six occur once in a thousand words, and
-without a penalty they do more harm than good.
+A long pattern is rare, and what its weight learns from a few sequences may not hold for others;
+language models back off from long n-grams for the same reason. The training labels show how severe
+this is: the larger the share of runs of some length that occur only once, the larger the share of
+runs in new data that did not occur in training (Good and Turing), and the larger the penalty for
+that length. Handwritten words from a small vocabulary, each seen many times, need no penalty at any
+length; of the runs of four phonemes in a thousand words, five in six occur once, and without a
+penalty their weights do more harm than good.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["PatternLambda", "check_pattern_lambda", "pattern_penalties"]
 
 PatternLambda = float | Sequence[float] | Literal["auto"] | None
 
-# Penalty of a length all of whose runs occur just once. That it goes with the square of their share
-# lies between what suits phonemes, stress marks and chunk labels best.
+# Penalty of a length all of whose runs occur only once. The square of the share is a compromise
+# between the best choices for phonemes, stress marks and chunk labels.
 STRENGTH = 5.0
 
 
 def check_pattern_lambda(value: Any) -> None:
-    """Raise ValueError for a `pattern_lambda` that is wrong."""
+    """Raise ValueError for an invalid `pattern_lambda`."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return
     plain = None if isinstance(value, str) else plain_value("pattern_lambda", value)
@@ -50,13 +50,13 @@ def check_pattern_lambda(value: Any) -> None:
 def pattern_penalties(
     value: PatternLambda, patterns: Patterns, targets: Targets
 ) -> NDArray[np.float64] | None:
-    """Strength of the L2 penalty of each pattern, (P,); None if none is asked for.
+    """Strength of the L2 penalty of each pattern, (P,); None for no penalty.
 
     Parameters
     ----------
     value
-        ``pattern_lambda``, which has been checked: of all patterns; of those with 2, 3, ... labels,
-        the last one for all that are longer; or "auto".
+        ``pattern_lambda``, already checked: for all patterns; for those with 2, 3, ... labels, the
+        last one also for longer patterns; or "auto".
     patterns, targets
         The label patterns, and the training labels.
     """

@@ -1,4 +1,4 @@
-"""Columns, categories and attributes of X that all workers of a training agree on."""
+"""Columns, categories and attributes of X that are shared by all workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["share_columns"]
 def share_columns(
     sequences: Sequences, index: _core.StringIndex, comm: Comm
 ) -> tuple[Sequences, _core.StringIndex]:
-    """The same sequences, with categories and attributes numbered as on all other workers.
+    """The same sequences, with the same numbering of categories and attributes on all workers.
 
     Raises ValueError if workers have different columns.
     """

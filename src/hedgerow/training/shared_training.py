@@ -1,4 +1,4 @@
-"""What several workers of one training have to agree on, and what they cannot do yet."""
+"""What several workers must agree on, and what is not supported with several workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.state import State
 
 __all__ = ["check_agreement", "check_same_arguments", "check_shareable"]
 
-# Parameters, and those of their values that need examples of all workers at once.
+# Parameters, and those of their values that need the examples of all workers at once.
 REFUSED: dict[str, tuple[Any, ...]] = {
     "transitions": ("trees",),
     "missing": ("fractional", "surrogate"),
@@ -25,14 +25,14 @@ REFUSED: dict[str, tuple[Any, ...]] = {
 
 
 def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Comm) -> None:
-    """Raise ValueError for what one worker alone can do, and several cannot."""
+    """Raise ValueError for settings that are supported only with a single worker."""
     if comm.size == 1:
         return
     where = f"comm has {comm.size} workers"
     for name, values in REFUSED.items():
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
-            raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
+            raise ValueError(f"{name} is {value!r}, but {where}; it needs a single worker")
     if crf.queries is not None or Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "
@@ -63,9 +63,9 @@ def check_same_arguments(arguments: Mapping[str, Any], comm: Comm) -> None:
 
 
 def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
-    """Raise WorkerError unless all workers have learnt the same, to the last bit.
+    """Raise WorkerError unless all workers have learned the same, to the last bit.
 
-    ``pack`` returns what this one has learnt.
+    ``pack`` returns what this worker has learned.
     """
     if comm.size == 1:
         return
@@ -79,7 +79,7 @@ def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
         found = comm.gather(digest.hexdigest())
         other = next(rank for rank, each in enumerate(found) if each != found[0])
         raise WorkerError(
-            f"after step {step} worker {other} has learnt something else than worker 0: machines "
+            f"after step {step} the models of worker {other} and worker 0 differ: machines "
             "that round differently cannot train together; use the same kind of processor and the "
             "same versions of hedgerow and NumPy on all"
         )

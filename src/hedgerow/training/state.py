@@ -1,4 +1,4 @@
-"""Training state: how a training has gone so far, whatever it is that learns."""
+"""Training state: the history so far, for any kind of update."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["TrainingState"]
 
 @dataclass(eq=False)
 class TrainingState:
-    """What was noted of the steps so far.
+    """The history of the steps so far.
 
     Attributes
     ----------
     history : dict of lists
-        Every figure after every step.
+        Every metric after every step.
     best_step : int or None
-        Number of steps at the best figure of the eval set; None without one.
+        Number of steps with the best metric on the eval set; None without one.
     best : float
-        That figure; an accuracy has its sign changed.
+        That metric, with its sign changed if greater is better.
     ended : bool
-        Whether training was ended before its last step, by a callback or for lack of progress.
+        Whether training was ended early, by a callback or by early stopping.
     """
 
     history: dict[str, list[float]] = field(default_factory=dict)
@@ -34,23 +34,23 @@ class TrainingState:
     ended: bool = False
 
     def note(self, figures: Mapping[str, float]) -> None:
-        """One more step."""
+        """Record one more step."""
         for name, figure in figures.items():
             self.history.setdefault(name, []).append(figure)
 
     def compare(self, n_done: int, loss: float) -> None:
-        """Look whether the last step is the best so far."""
+        """Check whether the last step is the best so far."""
         if self.best_step is None or loss < self.best:
             self.best_step, self.best = n_done, loss
 
     def pack(self) -> State:
-        """All of it, for a checkpoint."""
+        """The state as arrays and metadata, for a checkpoint."""
         metadata = {"best_step": self.best_step, "ended": self.ended}
         return State({"best": np.array([self.best])}, metadata) | pack_history(self.history)
 
     @classmethod
     def unpack(cls, state: State) -> TrainingState:
-        """Read what `pack` wrote; raises ModelFileError."""
+        """Read the output of `pack`; raises ModelFileError."""
         metadata, best = state.metadata, read_array(state, "best", np.float64)
         require(
             type(metadata.get("ended")) is bool and "best_step" in metadata, "its training state"

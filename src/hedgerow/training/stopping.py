@@ -16,17 +16,17 @@ __all__ = ["Callback", "Step", "Stopping"]
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback is called with after a round of `TreeCRF`, or an iteration of `LinearCRF`.
+    """The argument of callbacks, after a round of `TreeCRF` or an iteration of `LinearCRF`.
 
     Attributes
     ----------
     number : int
-        How many rounds or iterations were done by now.
+        Number of rounds or iterations so far.
     figures : mapping of str to float
         The new entries of ``history_``: ``loss`` on the training data, for a `TreeCRF` also
-        ``accuracy``; with an ``eval_set`` ``eval_loss``, ``eval_accuracy`` and those of
-        ``eval_metric``, or those of its name; ``validation_loss`` and so on of training
-        sequences held out.
+        ``accuracy``; with an ``eval_set`` also ``eval_loss``, ``eval_accuracy`` and the metrics of
+        ``eval_metric``, or the same with the name of the set; ``validation_loss`` and so on for
+        held-out training sequences.
     """
 
     number: int
@@ -37,7 +37,7 @@ Callback = Callable[[Step], object]
 
 
 class StoppingParameters(Protocol):
-    """An estimator, as far as its parameters are about stopping; see `shared_parameters`."""
+    """The parameters of an estimator that are about stopping; see `shared_parameters`."""
 
     early_stopping_rounds: int | None
     early_stopping_metric: str | None
@@ -53,13 +53,14 @@ class Stopping:
     Attributes
     ----------
     patience : int or None
-        How many steps may pass without a better figure on the last eval set; None: any number.
+        Number of steps without an improvement on the last eval set after which training stops;
+        None: never.
     metric : str
-        Which figure it is: loss, accuracy, or the name of a metric.
+        The metric: loss, accuracy, or the name of another one.
     callbacks : sequence of callables
-        Each is called after every step, and can end the training.
+        Called after every step; each can end training.
     metrics : sequence of EvalMetric
-        What is measured on eval sets beside loss and accuracy.
+        Metrics on eval sets in addition to loss and accuracy.
     held_out : float or None
         Share of the training sequences to hold out as the eval set; None: none of them.
     """
@@ -103,7 +104,7 @@ class Stopping:
         return cls(patience, metric, tuple(callbacks or ()), metrics, held_out)
 
     def call_back(self, number: int, figures: Mapping[str, float]) -> bool:
-        """Call all callbacks after a step; returns whether one of them ends the training."""
+        """Call all callbacks after a step; returns whether one of them ends training."""
         step = Step(number, MappingProxyType(dict(figures)))
         answers = [callback(step) for callback in self.callbacks]
         return any(map(bool, answers))

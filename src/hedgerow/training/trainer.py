@@ -1,4 +1,4 @@
-"""Trainer: the interface of how one kind of model is trained, up to the first step."""
+"""Trainer: the interface for training one kind of model, up to the first step."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
 
 
 class Trainer(ABC, Generic[Form, AnyUpdate]):
-    """What turns parameters and labelled sequences into an `Update`.
+    """Turns parameters and labelled sequences into an `Update`.
 
-    It is made of an estimator, whose parameters have been checked, an objective, and perhaps a
-    model to go on from, ``init``. It serves one training: `learn` is called first, and one of
-    `begin` and `resume` at last, which let go of the training sequences. ``Form`` is that of
+    It is made from an estimator, whose parameters have been checked, an objective, and possibly an
+    initial model, ``init``. It is used for one training run: `learn` is called first, and either
+    `begin` or `resume` last, which release the training sequences. ``Form`` is the form of
     sequences to score, as for `Update`.
 
     Attributes
     ----------
     objective : TrainingObjective
-        What the model is trained for.
+        The objective.
     n_steps : int
         Maximum number of steps.
     n_before : int
         Number of steps of an initial model.
     extends : Model or None
-        A model that training adds to: its columns and labels stay.
+        A model that training extends: its columns and labels are kept.
     history : mapping of str to lists
-        Figures of the steps of that model.
+        History of the steps of that model.
     free : tuple of str
-        Parameters that may change when a training is resumed: they do not touch earlier steps.
+        Parameters that may change when training is resumed, because they do not affect earlier
+        steps.
     data : TrainingSet
         What `learn` returned.
     """
@@ -59,11 +60,11 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
 
     @abstractmethod
     def learn(self, labelled: Labelled) -> TrainingSet:
-        """Learn how labels depend on each other, and what the columns are."""
+        """Learn label patterns and columns."""
 
     @abstractmethod
     def learnt_from(self, comm: Comm) -> str:
-        """A digest of all that is learnt from but for the labels, on all workers."""
+        """A digest of all training data except the labels, on all workers."""
 
     @abstractmethod
     def prepare(self, sequences: Sequences) -> Form:
@@ -75,13 +76,13 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
 
     @abstractmethod
     def resume(self, state: State) -> AnyUpdate:
-        """The update as a checkpoint has it; raises ModelFileError."""
+        """The update from a checkpoint; raises ModelFileError."""
 
     @abstractmethod
     def renew(self, seed: int, share: float) -> Trainer[Form, AnyUpdate]:
-        """A trainer that begins anew on a small share of the data, random numbers from a seed.
+        """A new trainer for a small share of the data, with random numbers from a seed.
 
-        Its parameters are the same but for those that depend on how many data there are.
+        Its parameters are the same except for those that depend on the amount of data.
         """
 
     @abstractmethod
@@ -89,9 +90,9 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         """Attributes that only estimators of this kind have after training."""
 
     def queries(self, update: AnyUpdate) -> RelationalFeatures | None:
-        """What finds the attributes of the model, if X holds facts."""
+        """What turns facts into attributes of the model, if X contains facts."""
         return self.data.queries
 
     def explain_end(self, update: AnyUpdate) -> str | None:
-        """A message if training did not come to a good end."""
+        """A message if training did not converge."""
         return None

@@ -1,4 +1,4 @@
-"""Training: what a call of `fit` does, from X and y to a model, and its loop of steps."""
+"""Training: what `fit` does, from X and y to a model, and the training loop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
 
 
 class Trainable(LabelParameters, StoppingParameters, Protocol):
-    """An estimator, as far as training goes, whatever it is that learns."""
+    """The parts of an estimator that training needs."""
 
     learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
     n_jobs: int | None
@@ -64,31 +64,31 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     model_: Model
 
     def to_state(self) -> State:
-        """Everything that a model file has to hold."""
+        """The contents of a model file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Training(Generic[Form, AnyUpdate]):
-    """One training.
+    """One training run.
 
     Attributes
     ----------
     crf : estimator
-        Its parameters, which have been checked, say what to do.
+        The estimator, whose parameters have been checked.
     trainer : Trainer
         How this kind of model is trained.
     stopping : Stopping
         When training ends early.
     eval_set : Any
-        Data set aside, as the user gave them.
+        Eval sets, as the user passed them.
     init : estimator or None
         An initial model.
     checkpoint : Checkpoint or None
-        Where to write the training state to.
+        Where to write the training state.
     base : BaseTraining or None
-        How the model that this one is trained on top of is found, if there is to be one.
+        How the base model is obtained, if there is one.
     comm : Comm
-        The workers that train it together.
+        The workers that train the model together.
     """
 
     crf: Trainable
@@ -114,7 +114,7 @@ class Training(Generic[Form, AnyUpdate]):
         check_shareable(self.crf, self.trainer.objective, X=X, comm=self.comm)
 
     def fit(self, labelled: Labelled) -> dict[str, Any]:
-        """Train a model on data that are read; returns the attributes of the estimator."""
+        """Train a model on data that have been read; returns the attributes of the estimator."""
         crf, trainer = self.crf, self.trainer
         labelled, held = self.divide(labelled)
         base = None
@@ -159,7 +159,7 @@ class Training(Generic[Form, AnyUpdate]):
         }
 
     def read(self, raw: RawData, labels: Labels | None = None) -> Labelled:
-        """Read training data; y must have no other labels than those that are given, if any."""
+        """Read training data; y must not have labels other than the given ones, if any."""
         crf, extended = self.crf, self.trainer.extends
         if self.base is None:
             check_no_base(raw.X_base, type(crf).__name__)
@@ -196,7 +196,7 @@ class Training(Generic[Form, AnyUpdate]):
     def _encode(
         self, raw: RawData, index: _core.StringIndex
     ) -> tuple[Sequences, RelationalFeatures | None]:
-        """Encode X; of facts, with the queries that are found in them."""
+        """Encode X; for facts, with the queries that are found in them."""
         crf, X, facts, queries = self.crf, raw.X, None, None
         if crf.queries is not None or Atoms.are_in(X):
             queries = RelationalFeatures() if crf.queries is None else clone(crf.queries)
@@ -206,7 +206,7 @@ class Training(Generic[Form, AnyUpdate]):
         return replace(sequences, facts=facts), queries
 
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
-        """What to learn from, and what is held out."""
+        """Split off held-out data."""
         learnt, held = hold_out(labelled, self.stopping.held_out, self.crf.random_state)
         if held is None or self.trainer.extends is not None:
             return learnt, held
@@ -218,7 +218,7 @@ class Training(Generic[Form, AnyUpdate]):
     def _eval_sets(
         self, held: Labelled | None, data: TrainingSet, base: TrainableBase | None
     ) -> list[EvalSet[Sequences]]:
-        """Data set aside to report on while training: given, or held out of the training data."""
+        """Eval sets: those passed by the user, or held-out training data."""
         objective = self.trainer.objective
         if held is not None:
             found = [validation_set(held, data, objective)]
@@ -234,16 +234,16 @@ class Training(Generic[Form, AnyUpdate]):
         return [replace(each, metrics=metrics) for each in found]
 
     def _decoder_without_eval_set(self, labelled: Labelled) -> Decode:
-        """The one that the objective trains for, that of chunks, or the better one in a trial."""
+        """The decoder of the objective, or of chunks, or the better one in a trial."""
         if (decode := self.trainer.objective.decode) is not None:
             return decode
         if look_like_chunks(labelled.labels.classes):
-            return "viterbi"  # which finds more whole chunks, whichever finds more labels
+            return "viterbi"  # which finds more whole chunks, even if it finds fewer labels
         leads = try_decoders(self.trainer, labelled, self.crf.random_state)
         return "marginal" if leads is None else proven_decoder(leads)
 
     def _decoder_by(self, eval_set: EvalSet[Form], update: AnyUpdate) -> Decode:
-        """The one by which what is kept labels more of an eval set right."""
+        """The decoder with the higher accuracy of the kept model on an eval set."""
         parts, n_threads = update.score_kept(eval_set.sequences), update.n_threads
         leads = lead_of_marginals(parts, eval_set.targets, n_threads=n_threads)
         return better_decoder(leads, self.trainer.objective.decode or "marginal")
@@ -254,9 +254,9 @@ class Training(Generic[Form, AnyUpdate]):
         eval_sets: Sequence[EvalSet[Sequences]],
         given: dict[str, str | None],
     ) -> AbstractContextManager[Record | None]:
-        """Where to write the training state to, for a ``with``.
+        """Where to write the training state, for a ``with`` block.
 
-        None if not asked for; of several workers the first one writes it.
+        None if not requested; the first of several workers writes it.
         """
         if self.checkpoint is None:
             return nullcontext()
@@ -281,7 +281,7 @@ class Training(Generic[Form, AnyUpdate]):
     def _fingerprint_given(
         self, sequences: Sequences, base: TrainableBase | None
     ) -> dict[str, str | None]:
-        """Digests of what gives scores beside what is learnt, for a checkpoint."""
+        """Digests of potentials that are not learned, for a checkpoint."""
         if self.checkpoint is None:
             return {}
         scores, digest = sequences.base_scores, None
@@ -299,7 +299,7 @@ class Training(Generic[Form, AnyUpdate]):
     def _begin(
         self, record: Record | None, eval_sets: Sequence[EvalSet[Form]]
     ) -> tuple[TrainingState, AnyUpdate]:
-        """Where to go on: from a checkpoint, from another model, or at the beginning."""
+        """Start from a checkpoint, from an initial model, or from scratch."""
         trainer = self.trainer
         if self.checkpoint is not None:
             found = self._resume(record)
@@ -315,7 +315,7 @@ class Training(Generic[Form, AnyUpdate]):
         return TrainingState(history), trainer.begin()
 
     def _resume(self, record: Record | None) -> tuple[TrainingState, AnyUpdate] | None:
-        """What the checkpoint has, which the first worker reads; None if it is not there yet."""
+        """The checkpoint, read by the first worker; None if it does not exist yet."""
         comm, trainer = self.comm, self.trainer
 
         def unpack(state: State) -> tuple[TrainingState, AnyUpdate]:
@@ -330,7 +330,7 @@ class Training(Generic[Form, AnyUpdate]):
         return found
 
     def _read_alike(self, raw: RawData, data: TrainingSet, base: TrainableBase | None) -> Sequences:
-        """Read all but y, and check it against what the model is being fitted on."""
+        """Read all arguments but y, and check them against the training data."""
         sequences = self._encode_alike(raw, data)
         self._check_base_scores(raw, data.given)
         scores = read_base_scores(raw.base_scores, sequences, data.labels)
@@ -342,7 +342,7 @@ class Training(Generic[Form, AnyUpdate]):
         return self.base.see(base, raw, sequences)
 
     def _encode_alike(self, raw: RawData, known: TrainingSet | Model) -> Sequences:
-        """Encode X and check it against what the model is being fitted on."""
+        """Encode X and check it against the training data."""
         crf, X, facts = self.crf, raw.X, None
         if known.queries is not None:
             X, facts = known.queries.read(X)
@@ -359,19 +359,19 @@ class Training(Generic[Form, AnyUpdate]):
         return replace(sequences, facts=facts)
 
     def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
-        """Raise ValueError unless they are given if, and only if, the potentials add them."""
+        """Raise ValueError unless base scores are given if and only if they are needed."""
         expected = any(isinstance(potential, GivenScores) for potential in potentials)
         check_base_scores_given(raw.base_scores, expected=expected, name=type(self.crf).__name__)
 
     def _check_values(self, sequences: Sequences) -> None:
-        """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+        """Raise ValueError if X contains numbers that this kind of model does not support."""
         n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
             kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)
 
 
 def _check_ancestors(crf: Trainable, sequences: Sequences) -> None:
-    """Raise ValueError if features of ancestors are asked for, and nobody has a parent."""
+    """Raise ValueError if features of ancestors are requested, but there are no parents."""
     if crf.ancestors and not sequences.schema.has_parents:
         raise ValueError(
             f"ancestors is {crf.ancestors}, but X comes without parents; pass parents=... to fit, "
@@ -388,15 +388,15 @@ def train(
     record: Record | None,
     comm: Comm = ALONE,
 ) -> None:
-    """Advance until there is no step left, or someone says that it is enough.
+    """Advance until no step is left, or training is stopped.
 
-    With patience the best step by the last eval set is kept, else the last. The training state is
-    written to `record` from time to time. Of several workers the first calls the callbacks, and all
-    are compared after each step.
+    With early stopping, the best step on the last eval set is kept, otherwise the last one. The
+    training state is written to `record` from time to time. The first of several workers calls the
+    callbacks, and all are compared after each step.
     """
 
     def evaluate() -> dict[str, float]:
-        """Figures of the eval sets; the last one says which step is the best."""
+        """Metrics on the eval sets; the last one determines the best step."""
         figures: dict[str, float] = {}
         for eval_set in eval_sets:
             scores = update.score(eval_set.sequences)
@@ -406,7 +406,7 @@ def train(
             state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
         return figures
 
-    if update.has_learnt and state.best_step is None:  # by an initial model
+    if update.has_learnt and state.best_step is None:  # of an initial model
         evaluate()
     is_over = False
     while not (is_over or state.ended):
@@ -420,7 +420,7 @@ def train(
             state.ended = comm.broadcast(stops) or is_enough
             check_agreement(update.pack, update.n_done, comm)
         if stopping.patience is None or state.best_step in (None, update.n_done):
-            # Also if the step came to nothing: it may have been the first for another objective.
+            # Even if the step was rejected: it may have been the first for another objective.
             update.keep()
         if record is not None:
             last = is_over or state.ended

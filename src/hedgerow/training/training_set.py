@@ -1,4 +1,4 @@
-"""Training sets: what every CRF has to know of its data, but for X, before it can be trained."""
+"""Training sets: what training needs to know about the data, apart from X."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hedgerow.trellis import Trellis
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What is known of the training data but for their attributes, which are let go early.
+    """The training data without their attributes, which are released early.
 
     Attributes
     ----------
@@ -41,17 +41,17 @@ class TrainingSet:
     targets : Targets
         Labels of the positions, and how much each of them counts.
     pattern_penalties : (P,) or None
-        Strength of the L2 penalty of each label pattern, if they have one of their own.
+        Strength of the L2 penalty of each label pattern, if it is separate.
     seen_groups : SeenGroups
-        How X was cut into sequences, and which they are.
+        How X was divided into sequences, and their ids.
     decode : {"viterbi", "marginal"}
-        The decoder of all accuracies that are noted in training.
+        The decoder of all accuracies during training.
     given : tuple of Potential
-        What else gives scores, and is not learnt.
+        Potentials that are not learned.
     identities : (S,) uint64 or None
-        What draws of the sequences depend on; None if nothing is drawn.
+        What random draws of sequences depend on; None if nothing is drawn.
     queries : RelationalFeatures or None
-        What found the attributes, if X holds facts.
+        What turns facts into attributes, if X contains facts.
     """
 
     schema: Schema
@@ -76,10 +76,10 @@ class TrainingSet:
         objective: TrainingObjective,
         has_edges: bool = False,
     ) -> TrainingSet:
-        """Learn which patterns the labels form.
+        """Learn the label patterns.
 
-        ``has_edges`` says whether label pairs have scores that differ from position to position; so
-        they do if potentials that are given score them. Patterns of a base model are kept.
+        ``has_edges`` says whether label pairs have scores that differ from position to position;
+        this is also the case if given potentials score them. Patterns of a base model are kept.
         """
         given = labelled.given
         base = next((each for each in given if isinstance(each, BaseModel)), None)
@@ -115,9 +115,9 @@ class TrainingSet:
 
 
 def _curve_decoder(asked: DecodeParameter, objective: TrainingObjective) -> Decode:
-    """The decoder that is asked for or trained for.
+    """The decoder that was requested or that the objective trains for.
 
-    Where it is still to be chosen, that by marginals, which training has at hand.
+    If it is not chosen yet, marginals, which training computes anyway.
     """
     if asked != "auto":
         return asked

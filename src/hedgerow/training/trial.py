@@ -1,8 +1,8 @@
-"""A trial of both decoders: a short training on some of the training sequences, tested on others.
+"""A trial of both decoders: a short training run on some training sequences, tested on others.
 
-Which decoder labels more positions right cannot be seen on sequences that a model has learnt from:
-after enough steps everything is right there. The trial has the parameters of the training, but a
-small sample of its sequences and few steps. Of several workers, the first holds it for all.
+Training sequences do not show which decoder is more accurate: after enough steps all their labels
+are correct. The trial uses the same parameters, but a small sample of the sequences and few steps.
+With several workers, the first one runs it for all.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
 
 # There is no trial if fewer labels than this are known.
 LEAST_LABELS = 1 << 10
-# Sequences that are longer than this are cut into pieces.
+# Longer sequences are cut into pieces.
 PIECE = 1 << 11
-# Pieces that are learnt from and tested, if there are as many; with less than half of them on one
-# of the sides there is no trial. With few in all, the sides change places for another trial.
+# Number of pieces for training and for testing, if there are enough; with less than half of it on
+# one side there is no trial. With few pieces in total, a second trial swaps the two sides.
 PIECES = 16
 FEW_PIECES = 4 * PIECES
-# Positions that are learnt from, a share of all within bounds; positions that are tested.
+# Number of positions for training, a share of all within bounds; number of positions for testing.
 SHARE, LEAST, MOST = 1 / 16, 1 << 11, 1 << 13
 TESTED = 1 << 14
-# Steps of the training.
+# Number of training steps.
 STEPS = 32
 
 
 def try_decoders(
     trainer: Trainer[Form, AnyUpdate], labelled: Labelled, random_state: Any
 ) -> NDArray[np.float64] | None:
-    """How many more labels of each piece that is tested marginals get right than Viterbi does.
+    """Number of correct labels in each test piece by marginals, minus that by Viterbi.
 
-    None if there are too few of them to tell. ``trainer`` is left as it is.
+    None if there are too few. ``trainer`` is not modified.
     """
     comm = labelled.comm
     if count_all(labelled.counts().sum(), comm) < LEAST_LABELS:
@@ -75,7 +75,7 @@ def try_decoders(
 def hold_trial(
     trainer: Trainer[Form, AnyUpdate], learnt: Labelled, tested: Labelled
 ) -> NDArray[np.float64]:
-    """Train on some sequences, and see how much better marginals label each of the others, (S,)."""
+    """Train on some sequences, and compare the decoders on each of the others, (S,)."""
     data = trainer.learn(learnt)
     aside = validation_set(tested, data, trainer.objective).prepare(trainer.prepare)
     update = trainer.begin()
@@ -87,7 +87,7 @@ def hold_trial(
 
 
 class Pieces(NamedTuple):
-    """Sequences, or parts of those that are long, in order unless they were shuffled."""
+    """Sequences, or parts of long ones, in order unless they were shuffled."""
 
     owners: NDArray[np.int64]
     """Number of the sequence of each, (P,)."""
@@ -97,11 +97,11 @@ class Pieces(NamedTuple):
     """End of each, (P,)."""
 
     def take(self, numbers: NDArray[Any]) -> Pieces:
-        """Some of them."""
+        """Select some of them."""
         return Pieces(*(part[numbers] for part in self))
 
     def first(self, n_positions: float) -> Pieces:
-        """The first ones, with so many positions or a few more, at least `PIECES`; sorted."""
+        """The first ones, at least `PIECES`, with at least this many positions; sorted."""
         sums = np.cumsum(self.ends - self.begins)
         n_taken = max(int(np.searchsorted(sums, n_positions)) + 1, PIECES)
         taken = self.take(np.arange(min(n_taken, len(sums))))
@@ -151,7 +151,7 @@ class Share:
 
 
 def cut_pieces(labelled: Labelled) -> Pieces:
-    """The sequences, in parts if they are long, as far as they have labels that count."""
+    """The sequences, in parts if they are long, that have labels with a positive weight."""
     offsets = labelled.sequences.offsets
     cuts = [offsets]
     for number in np.flatnonzero(np.diff(offsets) > PIECE):
@@ -169,10 +169,10 @@ def cut_pieces(labelled: Labelled) -> Pieces:
 
 
 def divide(pieces: Pieces, identities: NDArray[np.uint64], seed: int) -> tuple[Pieces, Pieces]:
-    """Those to learn from and those to test on, in random order.
+    """Pieces for training and pieces for testing, in random order.
 
-    They are of different sequences; of a lone sequence they are its first and its second half.
-    ``identities`` (S,) are those of the sequences.
+    They come from different sequences, or from the two halves of a single one. ``identities`` (S,)
+    are those of the sequences.
     """
     is_new = np.diff(pieces.owners, prepend=-1) > 0
     owners = pieces.owners[is_new]

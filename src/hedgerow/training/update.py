@@ -1,4 +1,4 @@
-"""Update: the interface of what learns, one step after another."""
+"""Update: the interface of a learning algorithm, one step after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Form = TypeVar("Form")
 class Update(ABC, Generic[Form]):
     """A model in training; a step is a round of boosting, or an iteration of a solver.
 
-    ``Form`` is that of sequences to score: what the update turns them into before the first step.
+    ``Form`` is the form of sequences to score, into which they are converted before the first step.
     """
 
     n_threads: int
@@ -27,12 +27,12 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def n_done(self) -> int:
-        """Number of steps so far; those of an initial model may be among them."""
+        """Number of steps so far, possibly including those of an initial model."""
 
     @property
     @abstractmethod
     def n_warm(self) -> int:
-        """How many of the first steps only prepare the others: training is not stopped in them."""
+        """Number of warm-up steps: training is not stopped during these."""
 
     @property
     @abstractmethod
@@ -45,29 +45,29 @@ class Update(ABC, Generic[Form]):
 
     @abstractmethod
     def figures(self) -> dict[str, float]:
-        """What the last step gave on the training data: ``loss``, and others."""
+        """Metrics of the last step on the training data: ``loss``, and others."""
 
     @abstractmethod
     def score(self, sequences: Form) -> Iterable[Scores]:
-        """Scores of other sequences after the last step, in runs of consecutive ones."""
+        """Scores of other sequences after the last step, in runs of consecutive sequences."""
 
     @abstractmethod
     def score_kept(self, sequences: Form) -> Iterable[Scores]:
-        """Scores of other sequences by what was kept, in runs of consecutive ones."""
+        """Scores of other sequences by the kept model, in runs of consecutive sequences."""
 
     @abstractmethod
     def keep(self) -> None:
-        """Keep what is learnt so far, whatever later steps bring."""
+        """Keep the current model, whatever later steps do."""
 
     @abstractmethod
     def potentials(self) -> tuple[Potential, ...]:
-        """What was kept."""
+        """The kept model."""
 
     @property
     @abstractmethod
     def loss(self) -> float:
-        """The training loss of what was kept."""
+        """The training loss of the kept model."""
 
     @abstractmethod
     def pack(self) -> State:
-        """All of it, for a checkpoint."""
+        """The state, for a checkpoint."""

@@ -1,7 +1,7 @@
-"""Validation: a share of the training sequences, held out to see when to stop.
+"""Validation: a share of the training sequences, held out for early stopping.
 
-Whole sequences are held out. If there is only one, its last part is, as one does with a series of
-measurements. What several workers hold out is an eval set that all of them have.
+Whole sequences are held out. If there is only one, its last part is held out, as is usual for time
+series. With several workers, the held-out sequences are an eval set that all of them have.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = ["fixed_seed", "hold_out", "take_sequences", "validation_set"]
 def hold_out(
     labelled: Labelled, share: float | None, random_state: Any
 ) -> tuple[Labelled, Labelled | None]:
-    """Split training data into what is learnt from and what is held out.
+    """Split training data into a part for training and a part that is held out.
 
-    Sequences without a known label that counts are always learnt from, and so are those that alone
-    have a label, unless all do.
+    Sequences without a known label of positive weight are never held out, nor are those that are
+    the only ones with some label, unless this is true of all.
 
     Parameters
     ----------
     labelled
-        All of it.
+        All of the data.
     share
-        Share of the sequences to hold out; None: nothing is.
+        Share of the sequences to hold out; None: none.
     random_state
-        That of the estimator, see `fixed_seed`.
+        Parameter of the estimator, see `fixed_seed`.
     """
     if share is None:
         return labelled, None
@@ -67,9 +67,9 @@ def hold_out(
 
 
 def fixed_seed(random_state: Any) -> int:
-    """A seed that is the same every time, 0 if `random_state` is no number.
+    """A seed that is the same every time, 0 if `random_state` is not a number.
 
-    A training that is resumed must not learn from what it held out before.
+    Resumed training must not learn from sequences that were held out before.
     """
     return int(random_state) if isinstance(random_state, int | np.integer) else 0
 
@@ -77,7 +77,7 @@ def fixed_seed(random_state: Any) -> int:
 def validation_set(
     held: Labelled, data: TrainingSet, objective: TrainingObjective
 ) -> EvalSet[Sequences]:
-    """What was held out, as an eval set of a model that is trained on `data`."""
+    """The held-out data as an eval set of a model that is trained on `data`."""
     sequences = held.renumber(data.index).sequences
     targets = held.targets(data.trellis)
     return EvalSet("validation", sequences, targets, objective, data.decode)
@@ -96,10 +96,10 @@ def _draw(
     uniforms: NDArray[np.float64],
     share: float,
 ) -> NDArray[np.int64]:
-    """Numbers of those candidates of this worker that are drawn.
+    """Numbers of the candidates of this worker that are drawn.
 
-    All of the others, of all workers, have all labels too. ``uniforms`` are random numbers of the
-    candidates, the least of which are drawn.
+    They are chosen so that the others, of all workers together, still have all labels. ``uniforms``
+    are random numbers of the candidates; those with the smallest are drawn.
     """
     comm, n_labels = labelled.comm, len(labelled.labels.classes)
     owners = np.searchsorted(candidates, _owners(labelled, counted))
@@ -144,9 +144,9 @@ def _warn_of_few(share: float, n_candidates: int) -> None:
 
 
 def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[Labelled, Labelled]:
-    """Hold out the end of the only sequence that counts: `share` of its known labels.
+    """Hold out the end of the only sequence with labels: `share` of its known labels.
 
-    Under constraints the cut is where a sequence may end and another may begin.
+    With constraints, the cut is where a sequence may end and another may begin.
     """
     if len(counted) < 2:
         raise ValueError(
@@ -173,7 +173,7 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
 
 
 def _why_whole(labelled: Labelled) -> str:
-    """Why the only sequence can be cut nowhere."""
+    """Why the only sequence cannot be cut anywhere."""
     if labelled.sequences.parents is not None:
         return "parents tie all of it together"
     return "constraints allow no sequence to end and another to begin anywhere in it"

@@ -1,1 +1,1 @@
-"""Trees: the columns they split, as bins."""
+"""Trees: columns as bins, tree growing, and forests."""

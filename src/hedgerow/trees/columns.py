@@ -1,6 +1,6 @@
-"""Columns: what trees split, every column of X as at most 255 ordered bins.
+"""Columns: what trees split on, every column of X as at most 255 ordered bins.
 
-Bin 0 is for what is missing; the values of a column have the bins 1 to ``n_bins``.
+Bin 0 is for missing values; the values of a column have the bins 1 to ``n_bins``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from hedgerow.trees.entries import (
 )
 from hedgerow.trees.missing import MissingMethod, impute_bins
 
-# A text column of more categories becomes sparse: an attribute for each.
+# A text column with more categories becomes sparse: one attribute per category.
 MAX_CATEGORIES = 254
-# Bin of an attribute that is there or not, where it is there.
+# Bin of a binary attribute where it is present.
 PRESENT = 2
 
 
@@ -52,7 +52,7 @@ class Binned:
     indptr : (N + 1,) int64, or None without attributes
         Position t holds the entries ``indptr[t]`` to ``indptr[t + 1]``.
     attributes : (nnz,) int32, or None
-        Attribute of each entry, 0 to A - 1, rising within a position.
+        Attribute of each entry, 0 to A - 1, ascending within a position.
     attribute_bins : (nnz,) uint8, or None
         Bin of each entry; entries in the attribute's default bin are left out.
     offsets : (S + 1,) int64
@@ -68,7 +68,7 @@ class Binned:
 
 @dataclass(frozen=True, eq=False)
 class Columns(LazyAttributes):
-    """What the C columns are and where their bins end.
+    """The C columns and the bounds of their bins.
 
     First come the D dense columns: the numeric columns of X, then its text columns of at most
     `MAX_CATEGORIES` categories. Then come the A sparse attributes: those of items, or the columns
@@ -81,25 +81,25 @@ class Columns(LazyAttributes):
     index : StringIndex or None
         Names of the attributes of items; None for columns.
     sparse : bool
-        The numeric columns of X are sparse attributes, or X holds items.
+        The numeric columns of X are sparse attributes, or X contains items.
     cut_offsets : (C + 1,) int64
         Column c has the cuts ``cut_offsets[c]`` to ``cut_offsets[c + 1]``; a dense text column
         has none.
     cuts : (cut_offsets[-1],) float64
-        Rising within a column. The bin of a value is 1 + the number of cuts that are <= it.
+        Ascending within a column. The bin of a value is 1 + the number of cuts that are <= it.
     categories : tuple of lists of str
         For each text column of X its categories, sorted. Category k has bin k + 1 if the column
         is dense.
     labels : tuple of str
-        Names of the labels, if trees ask about those before a position.
+        Names of the labels, if trees split on previous labels.
     n_lags : int
-        How many positions before they look; 0 if they do not. Behind the C columns come so many
-        more, of categories that are the labels: one position before, two positions before and so
-        on. They have no bins of X.
+        Number of previous labels that trees can split on, or 0. They follow the C columns, as
+        categorical columns whose categories are the labels: one position before, two positions
+        before and so on. They have no bins of X.
     missing : MissingMethod
         How trees treat missing values.
     fills : (C,) uint8 or None
-        Bin that stands for missing values, where one does.
+        Bin that replaces missing values, if any.
     """
 
     schema: Schema
@@ -130,15 +130,15 @@ class Columns(LazyAttributes):
         sequences
             Training data, without infinite numbers.
         index
-            Names of the attributes, if X holds items.
+            Names of the attributes, if X contains items.
         max_bins
-            Most bins of a column of numbers, from 2 to 255.
+            Maximum number of bins of a numeric column, from 2 to 255.
         n_threads
-            How many threads; the cuts do not depend on it.
+            Number of threads; the cuts do not depend on it.
         missing
             How trees will treat missing values.
         comm
-            The workers whose columns, all together, are cut.
+            The workers; cuts are computed from the data of all of them.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
@@ -176,10 +176,10 @@ class Columns(LazyAttributes):
         return columns
 
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
-        """Find the bin of every value, of the training data and of new data alike.
+        """Find the bin of every value, in training data and in new data.
 
-        Categories and attributes that were not there when the columns were learned are missing
-        and absent. The result does not depend on `n_threads`.
+        Categories that did not occur in training are missing, and such attributes are absent. The
+        result does not depend on `n_threads`.
         """
         check_schema(self.schema, sequences.schema)
         dense = np.empty((sequences.n_positions, self.n_dense), np.uint8)
@@ -205,13 +205,13 @@ class Columns(LazyAttributes):
         return Binned(dense, rows.indptr, rows.indices, bins[keep], sequences.offsets)
 
     def bins(self, sequences: Sequences, n_threads: int) -> _core.Bins:
-        """The same as the kernels want it."""
+        """The bins in the format of the kernels."""
         return self.to_core(self.bin(sequences, n_threads), sequences.parents, n_threads)
 
     def to_core(
         self, binned: Binned, parents: NDArray[np.int32] | None, n_threads: int
     ) -> _core.Bins:
-        """Bins as the kernels want them."""
+        """Bins in the format of the kernels."""
         return _core.Bins(
             binned.dense,
             binned.indptr,
@@ -226,7 +226,7 @@ class Columns(LazyAttributes):
         )
 
     def with_attributes(self, n_more: int) -> Columns:
-        """The same with more attributes of items, which are there or not."""
+        """The same columns with more binary attributes of items."""
         end = int(self.cut_offsets[-1])
         return replace(
             self,
@@ -239,7 +239,7 @@ class Columns(LazyAttributes):
         return self.cuts[self.cut_offsets[column] : self.cut_offsets[column + 1]]
 
     def values(self, sequences: Sequences) -> _core.Values | None:
-        """Numbers that trees can be walked with as they are; None if they have to be binned."""
+        """Numbers that trees can use directly; None if they have to be binned."""
         check_schema(self.schema, sequences.schema)
         dense = _readable(sequences)
         if dense is None or self.n_numeric < self.n_columns:
@@ -247,7 +247,7 @@ class Columns(LazyAttributes):
         return _core.Values(dense, self.cut_offsets, self.cuts, sequences.offsets)
 
     def of_schema(self) -> NDArray[np.int64]:
-        """Column of X, or attribute of items, that each of the C columns comes from, (C,)."""
+        """Column of X, or attribute of items, from which each of the C columns comes, (C,)."""
         if self.index is not None:
             return np.arange(self.n_columns)
         numeric = np.array(self.schema.numeric, dtype=np.bool_)
@@ -269,11 +269,11 @@ class Columns(LazyAttributes):
 
     @property
     def n_asked(self) -> int:
-        """Number of columns that trees ask about, labels before a position included."""
+        """Number of columns that trees can split on, including previous labels."""
         return self.n_columns + self.n_lags
 
     def asked_names(self) -> list[str]:
-        """Name of each of them."""
+        """Name of each column that trees can split on."""
         return self.column_names() + [f"label[-{lag}]" for lag in range(1, self.n_lags + 1)]
 
     @property
@@ -293,13 +293,13 @@ class Columns(LazyAttributes):
 
     @lazy
     def categorical(self) -> NDArray[np.bool_]:
-        """Which columns hold categories, whose bins have no order, (C,)."""
+        """Which columns are categorical, so that their bins have no order, (C,)."""
         places = np.arange(self.n_columns)
         return (places >= self.n_numeric) & (places < self.n_dense)
 
     @lazy
     def n_bins(self) -> NDArray[np.int32]:
-        """Number of bins of each column, that for missing values not counted, (C,)."""
+        """Number of bins of each column, without the bin for missing values, (C,)."""
         n_bins = (1 + np.diff(self.cut_offsets)).astype(np.int32)
         sizes = [len(names) for names in self.categories if is_dense(names)]
         n_bins[self.categorical] = np.maximum(1, np.array(sizes, np.int32))
@@ -307,7 +307,7 @@ class Columns(LazyAttributes):
 
     @lazy
     def default_bins(self) -> NDArray[np.uint8]:
-        """Bin of each sparse attribute where it is absent, which means 0, (A,)."""
+        """Bin of each sparse attribute where it is absent (value 0), (A,)."""
         return self._bins_of(0.0)[self.n_dense :]
 
     def column_names(self) -> list[str]:
@@ -370,23 +370,23 @@ class Columns(LazyAttributes):
 
 
 def check_max_bins(max_bins: Any) -> None:
-    """Raise ValueError unless columns can have at most so many bins."""
+    """Raise ValueError unless columns can have this maximum number of bins."""
     check_number("max_bins", max_bins, minimum=2, maximum=MAX_BINS, integer=True)
 
 
 def is_dense(categories: list[str]) -> bool:
-    """Whether a text column of these categories is a dense column, not an attribute for each."""
+    """Whether a text column with these categories is one dense column."""
     return len(categories) <= MAX_CATEGORIES
 
 
 def _readable(sequences: Sequences) -> NDArray[Any] | None:
-    """The dense columns, if kernels read their numbers as they are."""
+    """The dense columns, if kernels can read their numbers directly."""
     dense = sequences.dense
     return dense if dense is not None and dense.dtype in READ_AS_THEY_ARE else None
 
 
 def place_categories(column: Categorical, known: list[str]) -> NDArray[np.int32]:
-    """Place of each value in `known`, (N,); -1 for what is missing there or here."""
+    """Index of each value in `known`, (N,); -1 for missing or unknown values."""
     if column.categories == known:
         return column.codes
 

@@ -1,4 +1,4 @@
-"""State: columns taken apart for a model file, and put together again."""
+"""State: columns in a model file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pack_columns(columns: Columns) -> State:
 
 
 def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Columns:
-    """Read what `pack_columns` wrote, checking everything; raises ModelFileError."""
+    """Read the output of `pack_columns`, checking everything; raises ModelFileError."""
     offsets, cuts = _cuts(state)
     n_columns = len(offsets) - 1
     categories = _categories(state.metadata)
@@ -65,7 +65,7 @@ def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Co
 
 
 def _with_missing(columns: Columns, state: State) -> Columns:
-    """Read how missing values are treated; before format 6 all were treated in the same way."""
+    """Read how missing values are treated; before format 6 there was only one method."""
     if state.metadata.get("format", 6) < 6:
         return columns
     found, fills = state.metadata.get("missing_values"), None

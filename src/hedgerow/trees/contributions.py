@@ -1,9 +1,10 @@
-"""Contributions: what each feature adds to a score, on the way from the root of a tree to a leaf.
+"""Contributions: what each feature adds to a score, on the path from the root to a leaf.
 
-Every node has a value, what it would add to the score if it were a leaf. Going down from the root,
-a split changes that value, and the change is given to the feature that the split asks about. So the
-value of the root and all changes add up to the value of the leaf. Where a value is missing and goes
-both ways, the change is that of the mean of both; where a surrogate answers, it is the surrogate's.
+Every node has a value, which it would add to the score if it were a leaf. On the path from the
+root, each split changes that value, and the change is attributed to the feature of the split. So
+the value of the root and all changes add up to the value of the leaf. If a missing value goes both
+ways, the change is that of the mean of both; if a surrogate is used, it is attributed to the
+surrogate.
 """
 
 from __future__ import annotations
@@ -24,83 +25,119 @@ from hedgerow.trees.places import PARENT, name_places
 
 __all__ = ["path_contributions"]
 
-NOTHING_BEFORE = np.empty((1, 0), np.uint8)
+# Maximum number of bins of the positions, and of pairs of a position and a tree, at a time.
+MAX_BINS = 1 << 24
+MAX_PATHS = 1 << 17
 
 
 def path_contributions(
     forest: Forest,
     columns: Columns,
     sequences: Sequences,
-    position: int,
+    positions: NDArray[np.int64],
     signs: NDArray[np.int64],
-    before: NDArray[np.uint8] = NOTHING_BEFORE,
-) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
+    before: NDArray[np.uint8] | None = None,
+) -> list[tuple[float, Table]]:
+    """The parts of sums of label scores at some positions, see `Potential.contributions`.
 
-    Without any feature there are the values of the roots; features are all that the trees asked
-    about. ``before`` (K, n_lags) are 1 + the labels before the position, 0 where there is none, as
-    the trees of each label know them; those of the labels that count most are shown.
+    The bias is the sum of the values of the roots; features are those that the trees used.
+    ``before`` (n, K, n_lags) are 1 + the previous labels, 0 where there is none, for the trees of
+    each label; those of the labels with the largest factors are shown.
     """
-    window = _Window.cut(forest, columns, sequences, position)
-    shown = before[signs.argmax() if len(before) > 1 else 0]
-    trees = np.flatnonzero(signs[forest.outputs])
-    outputs = forest.outputs[trees] if len(before) > 1 else np.zeros(len(trees), np.int64)
-    weights = signs[forest.outputs[trees]] * forest.tree_weights[trees]
-    firsts = forest.tree_offsets[:-1][trees]
-    bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
+    if before is None:
+        before = np.empty((*signs.shape, 0), np.uint8)
+    offsets = _offsets_of(forest)
+    largest = max(len(offsets) * columns.n_columns, 1)
+    size = max(min(MAX_BINS // largest, MAX_PATHS // max(forest.n_trees, 1)), 1)
+    found = []
+    for begin in range(0, len(positions), size):
+        part = slice(begin, begin + size)
+        window = _Window.cut(columns, sequences, offsets, positions[part])
+        found += _contributions(forest, window, signs[part], before[part])
+    return found
+
+
+def _contributions(
+    forest: Forest, window: _Window, signs: NDArray[np.int64], before: NDArray[np.uint8]
+) -> list[tuple[float, Table]]:
+    columns, numbers = window.columns, np.arange(len(signs) + 1)
+    owners, trees = np.nonzero(signs[:, forest.outputs])
+    firsts, outputs = forest.tree_offsets[:-1][trees], forest.outputs[trees]
+    weights = signs[owners, outputs] * forest.tree_weights[trees]
+    roots = forest.values[firsts].astype(np.float64)
+    bounds = np.searchsorted(owners, numbers).tolist()
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     changes: list[NDArray[np.float64]] = [np.empty(0)]
-    paths = _Paths(firsts, firsts, weights, outputs)
+    paths = _Paths(firsts, firsts, weights, owners, outputs)
     while len((paths := paths.part(forest.columns[paths.nodes] >= 0)).nodes):
-        rows, asked, shares = _answer(forest, window, paths.nodes, before[paths.outputs])
-        owners, children = paths.descend(forest, shares)
-        keys.append((rows.astype(np.int64) * columns.n_asked + asked)[owners])
+        rows, asked, shares = _answer(forest, window, paths, before)
+        parents, children = paths.descend(forest, shares)
+        key = (paths.owners * len(window.offsets) + rows) * columns.n_asked + asked
+        keys.append(key[parents])
         values = forest.values[children.nodes].astype(np.float64)
-        changes.append(children.weights * (values - forest.values[paths.nodes[owners]]))
+        changes.append(children.weights * (values - forest.values[paths.nodes[parents]]))
         paths = children
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    sums = np.bincount(inverse, np.concatenate(changes), minlength=len(found))
     places, columns_asked = np.divmod(found, columns.n_asked)
+    owners, places = np.divmod(places, len(window.offsets))
     names = np.array(columns.asked_names(), dtype=np.object_)
     features, offsets = name_places(names[columns_asked], window.offsets[places])
-    return bias, Table(
-        {
-            "feature": features,
-            "offset": offsets,
-            "value": window.values(places, columns_asked, shown),
-            "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
-        }
-    )
+    shown = before[numbers[:-1], signs.argmax(axis=1)]
+    values_asked = window.values(owners, places, columns_asked, shown)
+    ends = np.searchsorted(owners, numbers).tolist()
+    return [
+        (
+            float(np.einsum("t,t", weights[first:stop], roots[first:stop])),
+            Table(
+                {
+                    "feature": features[begin:end],
+                    "offset": offsets[begin:end],
+                    "value": values_asked[begin:end],
+                    "contribution": sums[begin:end],
+                }
+            ),
+        )
+        for first, stop, begin, end in zip(bounds, bounds[1:], ends, ends[1:], strict=False)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """Nodes that a position comes to, (n,) each: where missing values go both ways, some of a tree.
+    """Nodes that positions reach, (n,) each: several per tree if values are fractional.
 
     Attributes
     ----------
     nodes, firsts : int64
-        Places of the nodes, and of the roots of their trees.
+        Indices of the nodes, and of the roots of their trees.
     weights : float64
-        How much they count.
-    outputs : int64
-        Rows of the labels before the position, as their trees know them.
+        Their weights.
+    owners : int64
+        Numbers of the positions.
+    outputs : int32
+        Outputs of their trees.
     """
 
     nodes: NDArray[np.int64]
     firsts: NDArray[np.int64]
     weights: NDArray[np.float64]
-    outputs: NDArray[Any]
+    owners: NDArray[np.int64]
+    outputs: NDArray[np.int32]
 
     def part(self, chosen: NDArray[Any]) -> _Paths:
-        """Some of them, by flags or places."""
+        """Some of them, by flags or indices."""
         return _Paths(
-            self.nodes[chosen], self.firsts[chosen], self.weights[chosen], self.outputs[chosen]
+            self.nodes[chosen],
+            self.firsts[chosen],
+            self.weights[chosen],
+            self.owners[chosen],
+            self.outputs[chosen],
         )
 
     def descend(
         self, forest: Forest, left_shares: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], _Paths]:
-        """Go on to the children, these shares to the left; also returns which each came from."""
+        """Continue to the children, with these shares to the left; also returns the parents."""
         lefts, rights = np.flatnonzero(left_shares > 0), np.flatnonzero(left_shares < 1)
         owners = np.concatenate([lefts, rights])
         is_right = np.repeat([0, 1], [len(lefts), len(rights)])
@@ -113,14 +150,16 @@ class _Paths:
 
 
 def _answer(
-    forest: Forest, window: _Window, nodes: NDArray[np.int64], before: NDArray[np.uint8]
+    forest: Forest, window: _Window, paths: _Paths, before: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """What n splits say: the rows and columns that they asked, and the shares that go left.
+    """The answers of n splits: the rows and columns they use, and the shares that go left.
 
-    A surrogate that answers in place of a split is what was asked.
+    If a surrogate replaces a split, it is the one that is reported.
     """
+    nodes, owners = paths.nodes, paths.owners
     rows, asked = window.find(forest.offsets[nodes]), forest.columns[nodes]
-    bins, outside = window.look(rows, asked, before)
+    labels = before[owners, paths.outputs]
+    bins, outside = window.look(owners, rows, asked, labels)
     shares = goes_left(forest, nodes, bins, outside).astype(np.float64)
     missing = (bins == 0) & ~outside & (asked < window.columns.n_columns)
     if len(forest.fractions):
@@ -133,7 +172,7 @@ def _answer(
         open_, numbers = open_[has_more], numbers[has_more]
         more_rows = window.find(forest.surrogate_offsets[numbers])
         more_asked = forest.surrogate_columns[numbers]
-        bins, _ = window.look(more_rows, more_asked, before[open_])
+        bins, _ = window.look(owners[open_], more_rows, more_asked, labels[open_])
         known = bins != 0
         answered = open_[known]
         rows[answered], asked[answered] = more_rows[known], more_asked[known]
@@ -142,22 +181,30 @@ def _answer(
     return rows, asked, shares
 
 
+def _offsets_of(forest: Forest) -> NDArray[np.int64]:
+    """The offsets of a forest's splits, from the first to the last, then ancestors, (W,)."""
+    asked = np.concatenate([forest.offsets[forest.columns >= 0], forest.surrogate_offsets])
+    near = asked[asked < PARENT]
+    window = np.arange(near.min(initial=0), near.max(initial=0) + 1, dtype=np.int64)
+    return np.concatenate([window, np.arange(PARENT, asked.max(initial=0) + 1, dtype=np.int64)])
+
+
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """What the trees can see from a position.
+    """What the trees can use at n positions.
 
     Attributes
     ----------
     columns : Columns
-        What they ask about.
+        The columns that trees split on.
     sequences : Sequences
-        The positions that there are, of the window and of ancestors.
+        The existing positions, of the windows and of ancestors.
     offsets : (W,) int64
-        Where they look, from the first offset to the last, then at ancestors.
-    rows : (W,)
-        Which of them stands at each offset; -1 beyond the ends of the sequence.
-    bins : (W, C) uint8
-        Bins of all columns, 0 where a value is missing or there is no row.
+        The offsets, from the first to the last, then ancestors.
+    rows : (n, W)
+        The row at each offset; -1 beyond the ends of the sequence.
+    bins : (number of rows + 1, C) uint8
+        Bins of all columns, 0 where a value is missing; the last row is for -1.
     """
 
     columns: Columns
@@ -167,56 +214,75 @@ class _Window:
     bins: NDArray[np.uint8]
 
     @classmethod
-    def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
-        splits = forest.columns >= 0
-        asked = np.concatenate([forest.offsets[splits], forest.surrogate_offsets])
-        near = asked[asked < PARENT]
-        window = np.arange(near.min(initial=0), near.max(initial=0) + 1, dtype=np.int64)
-        ancestors = np.arange(PARENT, asked.max(initial=0) + 1, dtype=np.int64)
-        above = find_ancestors(sequences, len(ancestors))[:, position]
-        positions = np.concatenate([position + window, above])
-        positions[(positions < 0) | (positions >= sequences.n_positions)] = -1
+    def cut(
+        cls,
+        columns: Columns,
+        sequences: Sequences,
+        offsets: NDArray[np.int64],
+        centres: NDArray[np.int64],
+    ) -> _Window:
+        near = offsets[offsets < PARENT]
+        numbers = np.searchsorted(sequences.offsets, centres, side="right") - 1
+        begins, ends = sequences.offsets[numbers][:, None], sequences.offsets[numbers + 1][:, None]
+        around = centres[:, None] + near
+        around[(around < begins) | (around >= ends)] = -1
+        above = find_ancestors(sequences, len(offsets) - len(near))[:, centres].T
+        positions = np.concatenate([around, above], axis=1)
         seen = np.unique(positions[positions >= 0])
         chain = replace(sequences, parents=None, base=None)
         own = chain.select(seen, np.array([0, len(seen)]))
         rows = np.where(positions < 0, -1, np.searchsorted(seen, positions))
-        bins = _bins_of(columns, own)[rows]
-        return cls(columns, own, np.concatenate([window, ancestors]), rows, bins)
+        return cls(columns, own, offsets, rows, _bins_of(columns, own))
 
     def find(self, offsets: NDArray[np.int32]) -> NDArray[np.int64]:
         """Numbers of the rows at some offsets."""
         return np.searchsorted(self.offsets, offsets).astype(np.int64)
 
     def look(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int32], before: NDArray[np.uint8]
+        self,
+        owners: NDArray[np.int64],
+        places: NDArray[np.int64],
+        asked: NDArray[np.int32],
+        before: NDArray[np.uint8],
     ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The bins of n questions, and whether they look beyond the ends of the sequence, (n,).
+        """The bins of m splits, and whether they are beyond the ends of the sequence, (m,).
 
-        ``before`` (n, n_lags) is for those about labels.
+        ``owners`` are the numbers of the positions; ``before`` (m, n_lags) is for labels.
         """
-        n_columns, found = self.columns.n_columns, np.empty(len(rows), np.uint8)
+        n_columns, rows = self.columns.n_columns, self.rows[owners, places]
         is_label = asked >= n_columns
+        if not is_label.any():
+            return self.bins[rows, asked], rows < 0
+        found = np.empty(len(rows), np.uint8)
         found[~is_label] = self.bins[rows[~is_label], asked[~is_label]]
         found[is_label] = before[np.flatnonzero(is_label), asked[is_label] - n_columns]
-        return found, ~is_label & (self.rows[rows] < 0)
+        return found, ~is_label & (rows < 0)
 
     def values(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int64], before: NDArray[np.uint8]
+        self,
+        owners: NDArray[np.int64],
+        places: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        before: NDArray[np.uint8],
     ) -> NDArray[Any]:
-        """What stands at some rows and columns: numbers, text, or None for what is missing."""
-        read = _Reader(self.columns, self.sequences).read
+        """Values of some positions and columns: numbers, text, or None for missing values.
+
+        ``before`` (n, n_lags) are the previous labels of each position.
+        """
+        read, n_columns = _Reader(self.columns, self.sequences).read, self.columns.n_columns
+        rows = self.rows[owners, places].tolist()
         found = [
-            self._label(int(before[column - self.columns.n_columns]))
-            if column >= self.columns.n_columns
+            self._label(int(before[owner, column - n_columns]))
+            if column >= n_columns
             else None
             if row < 0
             else read(row, column)
-            for row, column in zip(self.rows[rows].tolist(), asked.tolist(), strict=True)
+            for owner, row, column in zip(owners.tolist(), rows, asked.tolist(), strict=True)
         ]
         return np.fromiter(found, np.object_, len(found))
 
     def _label(self, number: int) -> str | None:
-        """A label before the position."""
+        """A previous label."""
         return self.columns.labels[number - 1] if number else None
 
 
@@ -236,7 +302,7 @@ def _bins_of(columns: Columns, sequences: Sequences) -> NDArray[np.uint8]:
 
 
 class _Reader:
-    """Looks up values of X by the columns that trees know."""
+    """Looks up values of X by the columns of the trees."""
 
     def __init__(self, columns: Columns, sequences: Sequences) -> None:
         self._n_numeric, self._n_dense = columns.n_numeric, columns.n_dense
@@ -252,7 +318,7 @@ class _Reader:
             for column, known in texts
             if not is_dense(known)
         ]
-        # For each category of a large column the places of its values, (N,), and its own place.
+        # For each category of a large column, the indices of its values, (N,), and its own index.
         self._large = [(places, place) for places, size in large for place in range(size)]
 
     def read(self, row: int, column: int) -> Any:

@@ -1,8 +1,8 @@
 """Cuts: the values at which one bin of a column ends and the next begins.
 
-A cut c separates the values v < c from the values v >= c. It lies halfway between two neighbouring
-values of the training data. Columns of few distinct values have a bin for each; the others have
-bins that hold about equally many positions.
+A cut c separates the values v < c from the values v >= c. It is the midpoint of two neighbouring
+values in the training data. Columns with few distinct values have one bin per value; others have
+bins with about the same number of positions.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from hedgerow.exact_sums import count_all
 from hedgerow.identity import draw_uniforms, find_uniform
 from hedgerow.sequences import SparseRows
 
-# Value bins of a numeric column: bin 0 is for what is missing, and bins are uint8.
+# Value bins of a numeric column: bin 0 is for missing values, and bins are uint8.
 MAX_BINS = 255
-# The cut of an attribute that is there or not, 1 or 0.
+# The cut of a binary attribute, 1 or 0.
 PRESENCE = 0.5
-# Rows of a dense X that are looked at; more say little more about where quantiles lie.
+# Number of rows of a dense X that are used; more would hardly change the quantiles.
 MAX_ROWS = 200_000
-# Numbers that kernels read as they are; others become float64 first.
+# Number types that kernels read directly; others are converted to float64 first.
 READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8))
-# Cells that become float64 in one go.
+# Number of cells that are converted to float64 at a time.
 BLOCK = 1 << 21
 
 
 class ColumnCuts(NamedTuple):
-    """Cuts of C columns, one after the other.
+    """Cuts of C columns, one after another.
 
     Attributes
     ----------
     counts : (C,) int64
-        How many cuts each column has.
+        Number of cuts of each column.
     values : (counts.sum(),) float64
-        The cuts, rising within a column.
+        The cuts, ascending within a column.
     """
 
     counts: NDArray[np.int64]
@@ -47,13 +47,13 @@ class ColumnCuts(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[ColumnCuts]) -> ColumnCuts:
-        """Put columns side by side."""
+        """Concatenate columns."""
         counts, values = zip(*parts, strict=True)
         return cls(np.concatenate(counts), np.concatenate(values))
 
     @classmethod
     def presence(cls, n_attributes: int) -> ColumnCuts:
-        """Cuts of attributes that are there or not."""
+        """Cuts of binary attributes."""
         return cls(np.ones(n_attributes, np.int64), np.full(n_attributes, PRESENCE))
 
 
@@ -66,8 +66,8 @@ def cut_dense(
 ) -> ColumnCuts:
     """Find the cuts of the columns of an array (N, C); NaN is missing.
 
-    ``identify`` returns what the draws of rows depend on, (N,), where there are so many that some
-    are drawn; None: on their numbers. The rows of all workers count.
+    If there are so many rows that a sample is drawn, the draw depends on what ``identify`` returns,
+    (N,); None: on the numbers of the rows. The rows of all workers are used.
     """
     n_rows, n_columns = dense.shape
     rows, n_everywhere = None, count_all(n_rows, comm)
@@ -97,20 +97,20 @@ def cut_attributes(
     Parameters
     ----------
     rows
-        Entries of N positions, each attribute at most once a position. An attribute that a
-        position lacks has the value 0 there; NaN is missing.
+        Entries of N positions, each attribute at most once per position. An absent attribute has
+        the value 0; NaN is missing.
     n_attributes
-        How many there are.
+        Number of attributes.
     max_bins
-        Most bins of an attribute.
+        Maximum number of bins of an attribute.
     n_threads
-        How many threads; the cuts do not depend on it.
+        Number of threads; the cuts do not depend on it.
     comm
-        The workers whose entries, all together, count.
+        The workers; the entries of all of them are used.
 
     Notes
     -----
-    An attribute whose values are all 0 or 1 has the one cut `PRESENCE`, also if it never occurs.
+    An attribute whose values are all 0 or 1 has the single cut `PRESENCE`, even if it never occurs.
     """
     if all(comm.gather(rows.values is None)):
         return ColumnCuts.presence(n_attributes)

@@ -1,4 +1,4 @@
-"""Entries: the attributes of each position, in order and each at most once."""
+"""Entries: the attributes of each position, sorted and without duplicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.sequences import Sequences, SparseRows
 
-# Cells of a dense block of float64.
+# Number of cells in a dense block of float64.
 BLOCK = 1 << 20
 
 
@@ -26,7 +26,7 @@ def read_entries(sequences: Sequences, n_attributes: int) -> SparseRows:
 
 
 def presence_entries(numbers: NDArray[np.int32], n_attributes: int) -> SparseRows:
-    """Rows of attributes that are there, from their numbers (N, k), rising or -1 for none."""
+    """Rows of binary attributes, from their numbers (N, k), ascending or -1 for none."""
     there = numbers >= 0
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1), dtype=np.int64)])
     return SparseRows(indptr, numbers[there], None, n_attributes)
@@ -42,7 +42,7 @@ def keep_entries(rows: SparseRows, keep: NDArray[np.bool_]) -> SparseRows:
 
 
 def dense_blocks(sequences: Sequences) -> Iterator[NDArray[np.float64]]:
-    """Cut the numeric columns of X, dense or sparse, into blocks of rows."""
+    """Split the numeric columns of X, dense or sparse, into blocks of rows."""
     matrix = sequences.dense
     if matrix is None:
         assert sequences.sparse is not None
@@ -61,9 +61,9 @@ def _entries_of_dense(sequences: Sequences) -> SparseRows:
 
 
 def _sorted_entries(rows: SparseRows) -> SparseRows:
-    """Sort the entries of each row and join those of one attribute.
+    """Sort the entries of each row and merge those of the same attribute.
 
-    Of an attribute that is repeated, ones count once, and other values are added up.
+    If an attribute is repeated, ones count once, and other values are added up.
     """
     matrix = _to_matrix(rows)
     if matrix.has_canonical_format:
@@ -83,7 +83,7 @@ def _sorted_entries(rows: SparseRows) -> SparseRows:
 
 
 def _to_matrix(rows: SparseRows) -> Any:
-    """Return a matrix of SciPy, which may share the entries."""
+    """Return a SciPy matrix, which may share the entries."""
     ones = rows.values is None
     values = np.ones(len(rows.indices), np.uint8) if ones else rows.values
     shape = (len(rows.indptr) - 1, rows.n_columns)

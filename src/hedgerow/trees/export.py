@@ -1,6 +1,6 @@
-"""Export: trees as plain JSON values, which name features, thresholds and categories.
+"""Export: trees as plain JSON values, with names of features, thresholds and categories.
 
-docs/guides/json.md says what they mean.
+docs/guides/json.md describes the schema.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["export_trees"]
 
 
 def export_trees(forest: Forest, columns: Columns) -> dict[str, Any]:
-    """The features that splits ask about, and the trees, one after the other."""
-    arrays = SimpleNamespace(**forest.arrays())  # a forest makes new views at each access
+    """The features that splits use, and the trees, one after another."""
+    arrays = SimpleNamespace(**forest.arrays())  # a forest creates new views at each access
     asked = np.concatenate([arrays.columns[arrays.columns >= 0], arrays.surrogate_columns])
     used = np.unique(asked).tolist()
     numbers = {column: number for number, column in enumerate(used)}
@@ -42,7 +42,7 @@ def export_trees(forest: Forest, columns: Columns) -> dict[str, Any]:
 
 
 def _describe_features(columns: Columns) -> list[dict[str, Any]]:
-    """What the value of each of the C columns is."""
+    """Description of the value of each of the C columns."""
     names = columns.column_names()
     kind = "attribute" if columns.sparse else "number"
     features: list[dict[str, Any]] = [{"name": name, "kind": kind} for name in names]
@@ -61,7 +61,7 @@ def _describe_features(columns: Columns) -> list[dict[str, Any]]:
 
 
 def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -> dict[str, Any]:
-    """What a split asks, and where its answers lead."""
+    """Description of a split and its children."""
     question, columns = questions.ask(place), questions.columns
     column, cut = int(arrays.columns[place]), int(arrays.cuts[place])
     if question.categories is not None:
@@ -85,12 +85,12 @@ def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -
 
 
 def _describe_place(offset: int) -> dict[str, int]:
-    """Where a feature is looked at: at an offset, or at an ancestor, 1 for the parent."""
+    """Position of a feature: an offset, or an ancestor, 1 for the parent."""
     return {"offset": offset} if offset < PARENT else {"ancestor": offset - PARENT + 1}
 
 
 def _describe_missing(questions: Questions, place: int, numbers: dict[int, int]) -> dict[str, Any]:
-    """What else a split does with missing values; nothing if they all go one way."""
+    """How else a split treats missing values; empty if they all go one way."""
     share, surrogates = questions.left_share(place), questions.surrogates(place)
     more: dict[str, Any] = {} if np.isnan(share) else {"missing": "both", "left_share": share}
     described: list[dict[str, Any]] = [

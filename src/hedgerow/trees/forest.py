@@ -1,4 +1,4 @@
-"""Forest: all trees of a model as flat arrays, and what can be read from them.
+"""Forest: all trees of a model as flat arrays, and functions that read them.
 
 The class is that of the compiled core; ``help(Forest)`` explains its arrays.
 """
@@ -50,20 +50,20 @@ ARRAYS: dict[str, type[np.generic]] = {
     "surrogate_sets": np.int32,
     "left_sets": np.uint8,
 }
-# Those with an entry for each node, and for each surrogate.
+# Those with one entry per node, and per surrogate.
 OF_NODES = tuple(ARRAYS)[4 : tuple(ARRAYS).index("fractions")]
 OF_SURROGATES = tuple(ARRAYS)[tuple(ARRAYS).index("surrogate_columns") : -1]
-SET_BYTES = 32  # of a set of bins, a bit each
+SET_BYTES = 32  # of a set of bins, one bit each
 
 
 def asked_columns(forest: Forest, n_columns: int) -> NDArray[np.int32]:
-    """The columns of X, which are the first ``n_columns``, that splits ask about; they rise."""
+    """The columns of X, the first ``n_columns``, that splits use; ascending."""
     asked = np.unique(forest.columns)
     return asked[(asked >= 0) & (asked < n_columns)]
 
 
 def tree_rounds(forest: Forest) -> NDArray[np.int64]:
-    """The round that each tree was grown in, from 0, (T,)."""
+    """The round in which each tree was grown, from 0, (T,)."""
     return np.repeat(np.arange(forest.n_rounds), np.diff(forest.round_offsets))
 
 
@@ -81,7 +81,7 @@ def node_depths(forest: Forest) -> NDArray[np.int64]:
 
 
 def split_rounds(forest: Forest) -> list[Forest]:
-    """A forest for each round: the opposite of `Forest.join`."""
+    """One forest per round: the inverse of `Forest.join`."""
     arrays = forest.arrays()
     left_sets = arrays["left_sets"].reshape(-1, SET_BYTES)
     found = []
@@ -120,7 +120,7 @@ def goes_left(
 ) -> NDArray[np.bool_]:
     """Whether a position goes to the left child of each of n splits, by its n bins.
 
-    ``outside`` (n,) says where the split looks beyond the ends of the sequence, whatever the bin.
+    ``outside`` (n,) marks splits on positions beyond the ends of the sequence, whatever the bin.
     """
     by_cut = np.where(bins == 0, forest.missing_left[nodes] != 0, bins <= forest.cuts[nodes])
     _look_up(forest, forest.sets[nodes], bins, by_cut)
@@ -130,7 +130,7 @@ def goes_left(
 def surrogates_go_left(
     forest: Forest, surrogates: NDArray[np.int64], bins: NDArray[np.uint8]
 ) -> NDArray[np.bool_]:
-    """Whether n bins, none of them 0, go left by n surrogates."""
+    """Whether n bins, none of them 0, go left according to n surrogates."""
     is_low = bins <= forest.surrogate_cuts[surrogates]
     goes_left: NDArray[np.bool_] = is_low != (forest.surrogate_reversed[surrogates] != 0)
     _look_up(forest, forest.surrogate_sets[surrogates], bins, goes_left)
@@ -143,7 +143,7 @@ def _look_up(
     bins: NDArray[np.uint8],
     goes_left: NDArray[np.bool_],
 ) -> None:
-    """Overwrite where n bins go by what sets say of them, for those of n sets that are not -1."""
+    """Overwrite the directions of n bins by those of n sets, where these are not -1."""
     has_set = sets >= 0
     rows, own = sets[has_set].astype(np.int64), bins[has_set]
     if len(rows):

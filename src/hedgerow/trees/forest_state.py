@@ -1,4 +1,4 @@
-"""State: a forest taken apart for its file, and put together again."""
+"""State: a forest in a model file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hedgerow.trees.forest import ARRAYS, Forest
 
 __all__ = ["pack_forest", "unpack_forest"]
 
-# What formats before 5 do not have: each round had a tree for every output, in order, and all
-# trees counted alike.
+# Not in formats before 5: each round had one tree for every output, in order, and all trees had the
+# same weight.
 NEW_IN_5 = ("round_offsets", "outputs", "tree_weights")
-# Before format 6 positions beyond the ends of a sequence went where missing values go.
+# Before format 6, positions beyond the ends of a sequence went where missing values go.
 NEW_IN_6 = ("outside_left",)
-# These are in a file only where they are in use.
+# These are in a file only if they are used.
 OPTIONAL = tuple(name for name in ARRAYS if name.startswith(("fractions", "surrogate_")))
 
 
@@ -31,7 +31,7 @@ def pack_forest(forest: Forest, name: str = "trees") -> dict[str, NDArray[Any]]:
 
 
 def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "trees") -> Forest:
-    """Read what `pack_forest` wrote; raises ModelFileError unless the arrays make up trees."""
+    """Read the output of `pack_forest`; raises ModelFileError unless the arrays are valid trees."""
     version = state.metadata.get("format", 6)
     absent = (NEW_IN_5 if version < 5 else ()) + (NEW_IN_6 if version < 6 else ())
     arrays = {
@@ -56,7 +56,7 @@ def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "tre
 
 
 def _ways_of_missing(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """Whether missing values go left at each node; arrays that do not fit are refused later."""
+    """Whether missing values go left at each node; arrays that do not fit raise an error later."""
     left: NDArray[np.uint8] = arrays["missing_left"].copy()
     firsts = arrays["left_sets"][::32]
     by_set = (arrays["sets"] >= 0) & (arrays["sets"] < len(firsts))

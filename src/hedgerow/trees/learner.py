@@ -25,16 +25,16 @@ NEGATIVE_WEIGHTS: dict[NegativeWeight, _core.NegativeWeight] = {
 
 
 class Learner:
-    """Grows a tree for each of K outputs, round after round, from the same N positions.
+    """Grows one tree for each of K outputs, round after round, from the same N positions.
 
-    It knows nothing of the loss but its derivatives with respect to the scores.
+    It knows only the derivatives of the loss with respect to the scores.
 
     Parameters
     ----------
     data
         Bins of the columns at all positions, laid out for growing.
     rules
-        What a tree may be.
+        Limits on trees.
     sampling
         Which positions and examples a round learns from.
     offsets : (S + 1,)
@@ -43,14 +43,14 @@ class Learner:
     codes : (N,) int32, optional
         Output of the observed label, -1 where it is not known; needed to sample by label.
     scales : (N,) float64, optional
-        How much each position counts; those of 0 take no part. None is 1.
+        Weight of each position; those of weight 0 are not used. None is 1.
     identities : (S,) uint64, optional
-        What draws of sequences and examples depend on; None: their numbers.
+        What the draws of sequences and examples depend on; None: their numbers.
     bound
-        What all positions, of all workers, count together at most; 0: as it comes. It makes
+        Upper bound on the total weight of all positions of all workers; 0: no rounding. It makes
         roundings independent of the order of the positions.
     column_rules : ColumnRules, optional
-        What the columns may do in the trees of each output. None is anything.
+        Constraints on the columns in the trees of each output. None: no constraints.
     n_threads
         Number of threads; the trees do not depend on it.
     comm
@@ -92,7 +92,7 @@ class Learner:
         return select_positions(self.offsets, share, key, self.identities, self.comm)
 
     def _draws(self, round_number: int) -> dict[str, Any]:
-        """Which examples of a round are drawn."""
+        """The examples of a round that are drawn."""
         return {
             "share": self.sampling.share,
             "negative_ratio": self.sampling.negative_ratio,
@@ -103,7 +103,7 @@ class Learner:
         }
 
     def _identify_positions(self) -> NDArray[np.uint64] | None:
-        """What the draws of examples depend on, (N,), where examples are drawn."""
+        """What the draws of examples depend on, (N,), if examples are drawn."""
         if self.identities is None or not self.sampling.draws_examples:
             return None
         return identify_positions(self.identities, self.offsets)
@@ -119,13 +119,13 @@ class Learner:
 
 
 class TreeLearner(Learner):
-    """Of trees on the input, see `Learner`.
+    """Learner of trees on the input, see `Learner`.
 
     Parameters
     ----------
     opposite
-        Whether there are two outputs whose gradients are always each other's opposite, with the
-        same curvatures. Then one tree is grown, and that of output 0 is its negative.
+        Whether there are two outputs with opposite gradients and the same curvatures. Then only one
+        tree is grown, and that of output 0 is its negative.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class TreeLearner(Learner):
         **more: Any,
     ) -> None:
         super().__init__(data, rules, sampling, **more)
-        # Examples that are drawn by label differ from output to output.
+        # If examples are drawn by label, they differ from output to output.
         self.opposite = opposite and not sampling.negative_ratio > 0
 
     def grow(
@@ -152,11 +152,11 @@ class TreeLearner(Learner):
         Parameters
         ----------
         gradients : (N, K)
-            How the loss changes with each score, by as much as the position counts.
+            Gradient of the loss with respect to each score, times the weight of the position.
         curvatures : (N, K), or (N, 1) for all outputs alike
-            How the gradients change, likewise; not negative.
+            Curvatures, likewise; not negative.
         round_number
-            Random numbers are drawn for this round, from 0, and depend on nothing else.
+            Number of the round, from 0; random numbers depend only on it.
         """
         examples = _core.Examples(
             gradients,
@@ -176,7 +176,7 @@ class TreeLearner(Learner):
         return self._grow(examples, round_number)
 
     def _grow_together(self, examples: _core.Examples, round_number: int) -> Forest:
-        """The same trees on all workers, from what they count together."""
+        """The same trees on all workers, from the sums over all of them."""
         magnitudes = examples.magnitudes(self.n_threads).reshape(-1, 2)
         for column, factor in enumerate((_core.GRADIENT_FACTOR, _core.CURVATURE_FACTOR)):
             grid = SumGrid(factor * self.bound)
@@ -198,12 +198,12 @@ class TreeLearner(Learner):
 
 
 class ContextLearner(Learner):
-    """Of trees that ask about labels before a position, see `Learner`.
+    """Learner of trees that split on previous labels, see `Learner`.
 
     Parameters
     ----------
     contexts
-        What they may know of these labels.
+        The previous labels that they can use.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class ContextLearner(Learner):
         self._selected: NDArray[np.uint8] | None = None
 
     def begin(self, round_number: int) -> None:
-        """Forget what was added, and get ready for the examples of a round."""
+        """Discard what was added, and prepare for the examples of a round."""
         self._examples.clear()
         self._selected = self._select(round_number)
 
@@ -240,20 +240,21 @@ class ContextLearner(Learner):
         Parameters
         ----------
         offsets
-            Where these sequences begin and end, from 0.
+            Bounds of these sequences, from 0.
         gradients : (n, E)
-            How the loss changes with the score of each edge, by as much as the position counts; at
-            first positions with the scores of the K outputs, in the place of the first K edges.
+            Gradient of the loss with respect to the score of each edge, times the weight of the
+            position; at first positions, with respect to the scores of the K outputs, in place of
+            the first K edges.
         probabilities : (n, E) or None
-            Of the same: the curvature of an edge is that of the position times p (1 - p), and of
-            several together likewise; None: just that of the position.
+            Their probabilities: the curvature of an edge, or of several together, is that of the
+            position times p (1 - p); None: just that of the position.
         curvatures : (n,)
-            Curvature of each position, by as much as it counts; not negative.
+            Curvature of each position, times its weight; not negative.
         observed, weights : (n,), optional
-            Where given, the gradients are expected counts, from which 1 is subtracted at the
-            observed edge (-1: at none), and which are then multiplied by the weights (None: 1).
+            If given, the gradients are expected counts, from which 1 is subtracted at the observed
+            edge (-1: none), and which are then multiplied by the weights (None: 1).
         parents : (n,), optional
-            Of tree-shaped graphs, negative at roots, which take the place of first positions.
+            For tree-shaped graphs, negative at roots, which are treated like first positions.
         """
         self._examples.add(
             first_position,
@@ -272,7 +273,7 @@ class ContextLearner(Learner):
         )
 
     def grow(self, round_number: int) -> Forest:
-        """The trees of the round that the examples were added for; tree k adds to output k."""
+        """The trees of the round whose examples were added; tree k adds to output k."""
         if self.sampling.draws_examples:
             self._examples.draw(**self._draws(round_number), n_threads=self.n_threads)
         return self._grow(self._examples, round_number)

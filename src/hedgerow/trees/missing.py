@@ -1,4 +1,4 @@
-"""Missing values: ways to treat them, and what stands for them where something does."""
+"""Missing values: the methods, and the values that are imputed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["METHODS", "MissingMethod", "impute_bins"]
 MissingMethod = Literal["learned", "fractional", "surrogate", "impute", "indicator"]
 METHODS: tuple[str, ...] = get_args(MissingMethod)
 
-# Numbers of more different values have their median imputed, others the most frequent one.
+# Columns with more distinct numbers have their median imputed, others the most frequent value.
 FEW_VALUES = 32
 
 
@@ -25,23 +25,23 @@ def impute_bins(
     max_bins: int,
     comm: Comm = ALONE,
 ) -> NDArray[np.uint8]:
-    """The bin of each of D columns that is imputed where a value is missing, (D,).
+    """The bin of each of D columns that replaces missing values, (D,).
 
-    The most frequent one of categories and of numbers that have a bin for each of a few values, the
-    one with the median of other numbers. If all values are missing it is the first.
+    The most frequent bin for categories and for numbers with few distinct values, the bin of the
+    median for other numbers. If all values are missing, it is the first bin.
 
     Parameters
     ----------
     bins : (N, D) uint8
-        Those of the training data, 0 where a value is missing.
+        Bins of the training data, 0 where a value is missing.
     n_bins : (D,)
-        How many bins each column has.
+        Number of bins of each column.
     categorical : (D,) bool
-        Whether a column holds categories.
+        Whether a column is categorical.
     max_bins
-        As many as columns of numbers might have had.
+        Maximum number of bins of numeric columns.
     comm
-        The workers that have the training data together.
+        The workers that share the training data.
     """
     few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
     imputed = np.ones(bins.shape[1], np.uint8)

@@ -1,6 +1,6 @@
-"""Places: where features are looked at, so many positions before or after, or at an ancestor.
+"""Places: the position of a feature, at an offset or at an ancestor.
 
-An offset counts positions; from `PARENT` on it stands for ancestors: `PARENT` for the parent,
+An offset is a number of positions; from `PARENT` on it means ancestors: `PARENT` for the parent,
 ``PARENT + 1`` for the grandparent.
 """
 
@@ -18,14 +18,14 @@ __all__ = ["PARENT", "at_offset", "name_places", "with_offset"]
 
 
 def with_offset(name: str, offset: int) -> str:
-    """A column and where it is looked at: ``speed``, ``speed[-1]``, ``speed[parent]``."""
+    """A column and its position: ``speed``, ``speed[-1]``, ``speed[parent]``."""
     if offset >= PARENT:
         return f"{name}[{ancestor_name(offset - PARENT + 1)}]"
     return f"{name}[{offset:+d}]" if offset else name
 
 
 def at_offset(offset: int) -> str:
-    """Where something is: an empty string, `` at -1``, `` at parent``."""
+    """A position as text: an empty string, `` at -1``, `` at parent``."""
     if offset >= PARENT:
         return f" at {ancestor_name(offset - PARENT + 1)}"
     return f" at {offset:+d}" if offset else ""
@@ -34,7 +34,7 @@ def at_offset(offset: int) -> str:
 def name_places(
     names: NDArray[np.object_], offsets: NDArray[Any]
 ) -> tuple[NDArray[np.object_], NDArray[Any]]:
-    """Features and their offsets, as tables show them: ancestors are part of the feature's name."""
+    """Features and offsets for tables: ancestors are part of the name of the feature."""
     is_ancestor = offsets >= PARENT
     if not is_ancestor.any():
         return names, offsets

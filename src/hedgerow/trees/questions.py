@@ -1,9 +1,8 @@
-"""Questions: what the splits of trees ask, in words.
+"""Questions: the splits of trees as text.
 
-Trees know bins; a question names values: ``speed[-1] < 3.5``, ``word in {a, the}``,
-``tag[parent] in {verb}``, ``has 'w=the'``, ``label[-1] in {B, I}``. A category that was not there
-in training is missing; what lies beyond the ends of a sequence is not, and has an answer of its
-own.
+Trees use bins; a question names values: ``speed[-1] < 3.5``, ``word in {a, the}``,
+``tag[parent] in {verb}``, ``has 'w=the'``, ``label[-1] in {B, I}``. A category that did not occur
+in training is missing; positions beyond the ends of a sequence are not, and have a separate answer.
 """
 
 from __future__ import annotations
@@ -21,28 +20,28 @@ from hedgerow.trees.places import at_offset, with_offset
 
 __all__ = ["Question", "Questions", "Surrogate"]
 
-# Categories that a question lists.
+# Maximum number of categories in a question.
 MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a split asks.
+    """The question of a split.
 
     Attributes
     ----------
     text : str
-        The question, of a value or of its being there.
+        The question, about a value or its presence.
     yes_is_left : bool
-        Whether the left child is for those that say yes.
+        Whether the left child is for "yes".
     threshold : float
-        Values below it say yes; NaN if the question is another.
+        The answer is yes for values below it; NaN for other questions.
     categories : tuple of str or None
-        Categories that say yes; None if the question is another.
+        Categories with the answer yes; None for other questions.
     missing_says_yes : bool
-        What is missing goes the way of those that say yes.
+        Missing values go to the side of "yes".
     outside_says_yes : bool
-        What lies beyond the ends of the sequence does.
+        Positions beyond the ends of the sequence go to the side of "yes".
     """
 
     text: str
@@ -55,18 +54,18 @@ class Question:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """What answers in place of a split whose value is missing.
+    """A surrogate, which replaces a split whose value is missing.
 
     Attributes
     ----------
     column, offset : int
-        What it asks about.
+        The column and the offset of the surrogate.
     texts : (str, str)
-        What goes left by it, and what goes right.
+        The conditions for the left and for the right side.
     threshold : float
-        Where numbers are cut; NaN for categories.
+        The threshold for numbers; NaN for categories.
     is_reversed : bool
-        Whether numbers from the threshold on go left; else those below it do.
+        Whether numbers from the threshold on go left; otherwise those below it do.
     categories : tuple of str or None
         Categories that go left; None for numbers.
     """
@@ -92,7 +91,7 @@ class Questions:
             self._categories[column] = list(columns.labels)
 
     def ask(self, node: int) -> Question:
-        """The question of a split, given by its place in the forest's arrays."""
+        """The question of a split, given by its index in the forest's arrays."""
         nodes, columns = self._nodes, self.columns
         column, cut = int(nodes.columns[node]), int(nodes.cuts[node])
         ways = self._missing_left(node), bool(nodes.outside_left[node])
@@ -131,7 +130,7 @@ class Questions:
         return float(fractions[node]) if len(fractions) else float("nan")
 
     def surrogates(self, node: int) -> list[Surrogate]:
-        """What answers in place of a split whose value is missing, the best first."""
+        """The surrogates of a split, the best first."""
         starts = self._nodes.surrogate_starts
         numbers = range(*starts[node : node + 2].tolist()) if len(starts) else range(0)
         return [self._surrogate(number) for number in numbers]
@@ -156,7 +155,7 @@ class Questions:
         return Surrogate(column, offset, texts, threshold, is_reversed)
 
     def _sides(self, column: int, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Categories of a column that go left by a set, and those that go right."""
+        """Categories of a column that go left according to a set, and those that go right."""
         known = self._categories[column]
         bits = np.unpackbits(self._nodes.left_sets[32 * row : 32 * row + 32], bitorder="little")
         flags = bits[1 : len(known) + 1].astype(np.bool_).tolist()
@@ -171,7 +170,7 @@ class Questions:
         return bool(self._nodes.missing_left[node])
 
     def _is_presence(self, column: int, cuts: NDArray[np.float64]) -> bool:
-        """Whether a column is an attribute that is there or not."""
+        """Whether a column is a binary attribute."""
         is_attribute = column >= self.columns.n_dense
         named = self.columns.index is not None or not self.columns.sparse
         return is_attribute and named and len(cuts) == 1 and cuts[0] == PRESENCE
@@ -181,10 +180,10 @@ class Questions:
 
 
 def _describe_side(name: str, known: bool, missing: bool, outside: bool, offset: int) -> str:
-    """What a split asks whose known values all answer alike.
+    """The question of a split whose known values all go to the same side.
 
-    ``known``, ``missing`` and ``outside`` say what of them goes left; with an offset of 0 nothing
-    is outside.
+    ``known``, ``missing`` and ``outside`` say which of them go left; with an offset of 0 nothing is
+    outside.
     """
     if missing == outside and offset:
         return f"{name} is {'' if known else 'not '}known"

@@ -39,12 +39,12 @@ class Sampling:
 
     @property
     def draws_examples(self) -> bool:
-        """Whether examples are drawn, and not sequences alone."""
+        """Whether examples are drawn, not just sequences."""
         return self.share < 1 or self.negative_ratio > 0
 
 
 class Purpose(IntEnum):
-    """What random numbers are for."""
+    """The purpose of random numbers."""
 
     SEQUENCES = 0
     EXAMPLES = 1
@@ -54,8 +54,8 @@ class Purpose(IntEnum):
 def draw_key(seed: int, round_number: int, purpose: Purpose) -> int:
     """A key of 64 bits for the random numbers of one purpose in one round.
 
-    It depends on nothing else, so that a training that goes on later draws what one that never
-    stopped would have drawn.
+    It depends on nothing else, so that a resumed training run draws the same numbers as an
+    uninterrupted one.
     """
     state = np.random.SeedSequence([seed, round_number, int(purpose)])
     return int(state.generate_state(1, np.uint64)[0])
@@ -70,8 +70,8 @@ def select_positions(
 ) -> NDArray[np.uint8] | None:
     """Mark the positions of a random share of whole sequences, (N,); None for all of them.
 
-    At least one sequence of all workers is chosen. ``identities`` (S,) are what the draws depend
-    on; None: the numbers of the sequences.
+    At least one sequence of all workers is chosen. The draws depend on ``identities`` (S,); None:
+    on the numbers of the sequences.
     """
     if share >= 1:
         return None

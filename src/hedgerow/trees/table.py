@@ -1,4 +1,4 @@
-"""Table: the trees of a model, a row per node, in the names and values that users know."""
+"""Table: the trees of a model, one row per node, with names and values of the user's data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["tree_table"]
 def tree_table(
     forest: Forest, columns: Columns, classes: NDArray[Any], trees: NDArray[np.int64]
 ) -> Table:
-    """The nodes of some trees, given by their numbers, one tree after the other.
+    """The nodes of some trees, given by their numbers, one tree after another.
 
     See `hedgerow.TreeCRF.trees` for the columns.
     """
@@ -73,7 +73,7 @@ def tree_table(
 
 
 def _ways_of_missing(asked: list[Question], shares: list[float]) -> list[str]:
-    """Where missing values go at each split: to both sides if there is a share of them."""
+    """Where missing values go at each split: to both sides if they are fractional."""
     return [
         _way(question.missing_says_yes) if np.isnan(share) else "both"
         for question, share in zip(asked, shares, strict=True)
@@ -85,7 +85,7 @@ def _way(says_yes: bool) -> str:
 
 
 def _spread(of_splits: list[Any], is_split: NDArray[np.bool_], of_leaves: Any) -> NDArray[Any]:
-    """A column of what is known of the splits, and the same for every leaf."""
+    """A column with the values of the splits, and the same value for every leaf."""
     dtype = type(of_leaves) if isinstance(of_leaves, bool | float) else np.object_
     column = np.fromiter((of_leaves for _ in is_split), dtype, len(is_split))
     column[is_split] = np.fromiter(of_splits, dtype, len(of_splits))

@@ -1,4 +1,4 @@
-"""Inference: which labellings are likely, and how likely.
+"""Inference: the probabilities of labellings, given scores.
 
 The score of a labelling y of T positions is, for first-order chains,
 
@@ -8,11 +8,11 @@ with arcs (K, K). Over a label automaton ``arcs[y_{t-1}, y_t]`` becomes ``arcs[a
 where a_t is the arc that the labels so far and y_t take. The probability of a labelling is
 exp(score) / Z. All functions take a batch of sequences, concatenated: positions ``offsets[s]`` to
 ``offsets[s + 1]`` belong to sequence s. Scores may be any finite number; nodes and arcs may also be
--inf, which forbids; ``NoPathError`` says that a sequence has no labelling left. Results do not
-depend on the number of threads, nor on the other sequences of the batch, to the last bit.
+-inf, which forbids them; ``NoPathError`` is raised if a sequence has no possible labelling. Results
+do not depend on the number of threads, nor on the other sequences of the batch, to the last bit.
 
-Where scores have parents, sequences are tree-shaped graphs: the label before that of a position is
-its parent's, "t > 0" reads "t is not a root", and the labels so far are those on the way from the
+If scores have parents, sequences are tree-shaped graphs: the previous label of a position is that
+of its parent, "t > 0" means "t is not a root", and the labels so far are those on the path from the
 root.
 """
 

@@ -24,12 +24,12 @@ class AutomatonChain(Trellis):
     Attributes
     ----------
     automaton : Automaton
-        Its patterns are the P label patterns, then those that are forbidden, then others, which
-        have no score.
+        Its patterns are the P label patterns, then forbidden ones, then others, which have no
+        score.
     n_weighted : int or None
-        How many of its patterns are label patterns, P; None: all.
+        Number of label patterns among its patterns, P; None: all.
     constraints : Constraints or None
-        What is forbidden.
+        The constraints.
     """
 
     automaton: Automaton
@@ -145,7 +145,7 @@ class AutomatonChain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Only of those sequences that are ``wanted`` (S,); None is all."""
+        """Only for the sequences that are ``wanted`` (S,); None: all."""
         assert out.marginals is not None
         _core.fill_automaton_tangents(
             self.automaton.program,

@@ -1,4 +1,4 @@
-"""Which trellis a grammar asks for."""
+"""Build: the trellis for a grammar."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hedgerow.trellis.trellis import Trellis
 
 __all__ = ["build_trellis"]
 
-# The first-order kernel takes all K * K pairs at full speed; the automaton takes only those that
-# are there, each in as much time as this many of the other's. Measured for posteriors (marginals
-# and sums of pairs or arcs; one thread, CPU time, sequences of 40, random pairs, a quarter of all):
-# 3.2 with K = 400 labels, 4.5 with 200, 5 with 100. With fewer labels the automaton's work per
-# label outweighs its arcs: with 5 to 25 % of the pairs it takes 1.3 to 2 times as long as the
-# first-order kernel for K = 45, and 2 to 2.5 times for K = 26.
+# The first-order kernel processes all K * K pairs at full speed; the automaton processes only
+# existing pairs, each in the time of this many pairs of the other. Measured for posteriors
+# (marginals and sums of pairs or arcs; one thread, CPU time, sequences of 40, random pairs, a
+# quarter of all): 3.2 with K = 400 labels, 4.5 with 200, 5 with 100. With fewer labels the
+# automaton's work per label outweighs its arcs: with 5 to 25 % of the pairs it takes 1.3 to 2 times
+# as long as the first-order kernel for K = 45, and 2 to 2.5 times for K = 26.
 COST_OF_ARC = 4
 
 
 def build_trellis(grammar: Grammar) -> Trellis:
-    """A chain over an automaton, or a first-order chain where that is faster and can be."""
+    """A chain over an automaton, or a first-order chain if that is possible and faster."""
     if grammar.patterns.longest <= 2:
         n_pairs = len(grammar.patterns) + len(grammar.forbidden_pairs)
         if grammar.has_edges or n_pairs * COST_OF_ARC >= grammar.n_labels**2:

@@ -30,7 +30,7 @@ class Chain(Trellis):
     pair_codes : (P,) int32 or None
         The label patterns, which are pairs, as j * K + k; None: all pairs.
     constraints : Constraints or None
-        What is forbidden.
+        The constraints.
     """
 
     n_labels: int
@@ -139,7 +139,7 @@ class Chain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Fast where that can be; of extreme scores over the automaton of all pairs."""
+        """Fast if possible; for extreme scores over the automaton of all pairs."""
         assert out.marginals is not None
         refused = np.empty(scores.n_sequences, dtype=np.uint8)
         _core.fill_tangents(
@@ -191,7 +191,7 @@ class Chain(Trellis):
         over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Where there are edges."""
+        """If there are edges."""
         return None if scores.edges is None else allocate_mixing(scores)
 
     def mixing(

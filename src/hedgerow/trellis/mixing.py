@@ -1,8 +1,8 @@
-"""Mixing rates: how far the labels of a sequence depend on each other.
+"""Mixing rates: how strongly the labels of a sequence depend on each other.
 
 Chen et al. (2015) bound the curvature of the likelihood by the rates at which neighbours forget
-each other, Theorems 4.1 and 4.2; of tree-shaped graphs Theorem 4.2 does not hold, and the kernel
-has another bound in its place. `hedgerow.boosting.curvature` explains gamma.
+each other, Theorems 4.1 and 4.2; for tree-shaped graphs Theorem 4.2 does not hold, and the kernel
+uses another bound. `hedgerow.boosting.curvature` explains gamma.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["allocate_mixing", "average_edges", "average_pair_scores", "measure_m
 def measure_mixing(
     scores: Scores, arcs: NDArray[np.float64], weights: ArrayLike | None, n_threads: int
 ) -> Mixing:
-    """Of a first-order model with the scores ``arcs`` (K, K) of label pairs, in single precision.
+    """Mixing of a first-order model with the scores ``arcs`` (K, K), in single precision.
 
     Edges, if the scores have any, are those of label pairs.
-    ``weights`` (S,) say how much each sequence counts in the curvatures of the arcs; None is 1.
+    ``weights`` (S,) are the weights of the sequences in the curvatures of the arcs; None is 1.
     """
     nodes, _, edges, offsets = kernel_arrays(scores)
     found = allocate_mixing(scores)
@@ -64,12 +64,12 @@ def average_pair_scores(
 ) -> NDArray[np.float64]:
     """Scores of label pairs, (K, K), of a first-order chain that resembles one over an automaton.
 
-    Above order 1 labels are no Markov chain: the mixing rates of this one are an estimate of how
-    far they depend on each other, and no bound.
+    Above order 1 labels are not a Markov chain: these mixing rates are an estimate of how strongly
+    they depend on each other, not a bound.
 
     The score of a label pair is the average over the arcs whose strings end in it, weighted by
-    their expected counts ``arc_sums`` (A,); where these are all 0, it is the highest of their
-    scores. A pair in which no arc ends has the score of the arc of its second label.
+    their expected counts ``arc_sums`` (A,); if these are all 0, it is the highest of their scores.
+    A pair in which no arc ends has the score of the arc of its second label.
     """
     n_labels = automaton.n_labels
     longer, pairs = _last_pairs(automaton)
@@ -93,8 +93,8 @@ def average_edges(
 ) -> NDArray[np.float64]:
     """Edges of label pairs, (N, K, K), that resemble edges of arcs, (N, A).
 
-    That of a label pair is the average over the arcs whose strings end in it, weighted by their
-    expected counts ``arc_sums`` (A,), or equally where these are all 0. A pair in which no arc ends
+    The edge of a label pair is the average over the arcs whose strings end in it, weighted by their
+    expected counts ``arc_sums`` (A,), or equally if these are all 0. A pair in which no arc ends
     has the edge of the arc of its second label.
     """
     n_labels, n_pairs = automaton.n_labels, automaton.n_labels**2

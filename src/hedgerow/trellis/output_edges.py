@@ -1,4 +1,4 @@
-"""Output edges: from sums that are found position by position to the edges of scores, and back."""
+"""Output edges: from sums that are computed position by position to edge scores, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OutputEdges", "PairEdges", "PatternEdges"]
 
 
 class OutputEdges(ABC):
-    """What sums of N positions are of, and the edges that they make."""
+    """What the sums of N positions belong to, and the edges that they form."""
 
     @property
     @abstractmethod
@@ -27,7 +27,7 @@ class OutputEdges(ABC):
 
     @abstractmethod
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Edges ``(N, *shape)`` from the sums (N, n_outputs), perhaps the same array."""
+        """Edges ``(N, *shape)`` from the sums (N, n_outputs), possibly the same array."""
 
     @abstractmethod
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
@@ -36,13 +36,13 @@ class OutputEdges(ABC):
 
 @dataclass(frozen=True)
 class PairEdges(OutputEdges):
-    """Sums of all pairs (j, k) of K labels, at j * K + k: they are the edges."""
+    """Sums of all pairs (j, k) of K labels, at j * K + k: these are the edges."""
 
     n_labels: int
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of a table of label pairs."""
+        """The shape of a table of label pairs."""
         return self.n_labels, self.n_labels
 
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
@@ -56,13 +56,13 @@ class PairEdges(OutputEdges):
 
 @dataclass(frozen=True, eq=False)
 class PatternEdges(OutputEdges, LazyAttributes):
-    """Sums of the label patterns of a trellis: an arc has those of all patterns that it ends."""
+    """Sums of the label patterns of a trellis: an arc has those of all patterns it ends in."""
 
     trellis: Trellis
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the arcs."""
+        """The shape of the arcs."""
         return self.trellis.arc_shape
 
     @lazy
@@ -72,7 +72,7 @@ class PatternEdges(OutputEdges, LazyAttributes):
 
     @lazy
     def _suffixes(self) -> PatternArcs:
-        """The other way round: the patterns that each arc ends in."""
+        """The inverse: the patterns that each arc ends in."""
         offsets, arcs = self._members
         counts = np.bincount(arcs, minlength=int(np.prod(self.shape)))
         owners = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
@@ -80,11 +80,11 @@ class PatternEdges(OutputEdges, LazyAttributes):
         return PatternArcs(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]), by_arc)
 
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Of each arc the sum over the patterns that it ends in."""
+        """For each arc, the sum over the patterns that it ends in."""
         return _sum_rows(sums, self._suffixes, n_threads).reshape(-1, *self.shape)
 
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Of each pattern the sum over the arcs that end in it."""
+        """For each pattern, the sum over the arcs that end in it."""
         return _sum_rows(slopes.reshape(len(slopes), -1), self._members, n_threads)
 
     def ending(
@@ -95,7 +95,7 @@ class PatternEdges(OutputEdges, LazyAttributes):
     ) -> Iterator[NDArray[np.int32]]:
         """Numbers of the patterns that end at each position of labelled sequences.
 
-        One array (N,) after another, -1 where no more patterns end; they do not reach across a
+        Yields arrays (N,), with -1 where no more patterns end; patterns do not extend across a
         label of code -1.
         """
         begins, patterns = self._suffixes
@@ -115,7 +115,7 @@ def _sum_rows(
     offsets, places = wanted
     own = np.arange(values.shape[1] + 1)
     if np.array_equal(offsets, own) and np.array_equal(places, own[:-1]):
-        return values  # each sum is of the entry in its own place
+        return values  # each sum has one entry, in its own place
     sums = np.empty((len(values), len(offsets) - 1))
     _core.fill_row_sums(values, offsets, places, sums, n_threads)
     return sums

@@ -28,9 +28,10 @@ def k_best(
     Returns
     -------
     codes : (k, N) int32
-        Row r holds the labels of rank r, of those sequences that have so many labellings.
+        Row r contains the labels of rank r, of those sequences that have at least this many
+        labellings.
     counts : (S,) int64
-        Number of labellings found: k, or all there are.
+        Number of labellings found: k, or fewer if fewer exist.
     log_probs : (k, S)
         Their log probabilities, -inf beyond `counts`.
     """

@@ -1,4 +1,4 @@
-"""Forward-backward: how probable labels, label pairs, label patterns and labellings are."""
+"""Forward-backward: the probabilities of labels, label pairs, label patterns and labellings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Pairs = Literal["sum", "each"] | None
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """What forward-backward finds out about N positions of S sequences over K labels."""
+    """The results of forward-backward for N positions of S sequences over K labels."""
 
     log_z: NDArray[np.float64]
     """(S,) log of the sum over all labellings of exp(score)."""
@@ -48,7 +48,7 @@ class Posteriors:
 
     @classmethod
     def of(cls, out: Outputs) -> Posteriors:
-        """What was filled."""
+        """The arrays that were filled."""
         return cls(**{field.name: getattr(out, field.name) for field in fields(cls)})
 
 
@@ -70,17 +70,17 @@ def forward_backward(
     scores
         The scores.
     labels
-        (N,) codes; when given, their log-likelihoods are computed in the same pass.
+        (N,) codes; if given, their log-likelihoods are computed in the same pass.
     pairs
         "sum" for the expected number of times each arc is taken, "each" also for the marginals of
         label pairs at every position (of arcs if there are edges of arcs), None for neither.
     patterns
-        Label patterns whose probability at every position to compute, by the arcs that end in them.
+        Label patterns whose probabilities at every position are computed, by the arcs that end in
+        them.
     weights
-        (S,) how much each sequence counts in ``arc_sums``; None is 1.
+        (S,) weight of each sequence in ``arc_sums``; None is 1.
     mixing
-        Whether how far labels depend on each other is wanted too, if the trellis finds it by the
-        way.
+        Whether to return the mixing rates too, if the trellis computes them in the same pass.
     out
         (N, K) float64 array that receives the marginals, to save allocating one.
     n_threads
@@ -107,20 +107,20 @@ def weighted_forward_backward(
     """The likelihood with a weight for each position, and its expected counts.
 
     By the chain rule log P(y) is the sum of log P(y_t | labels before t); here the term of position
-    t is multiplied by ``weights[t]``. ``log_likelihoods`` are these weighted sums; ``marginals``,
-    ``arc_sums`` and ``pairs`` are what has to be subtracted from the weighted observed counts to
-    get the gradient. With all weights 1 they are those of `forward_backward`.
+    t is multiplied by ``weights[t]``. ``log_likelihoods`` are these weighted sums; the gradient is
+    the weighted observed counts minus ``marginals``, ``arc_sums`` and ``pairs``. With all weights 1
+    they are those of `forward_backward`.
     """
     codes, by_position = read_codes(labels, scores.n_labels), read_weights(weights)
     result = allocate(scores, pairs, out, likelihoods=True)
     assert result.log_z is not None
-    result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
+    result.log_z.fill(np.nan)  # a weighted likelihood has no single Z
     inference(scores).fill_weighted_posteriors(scores, codes, by_position, result, n_threads)
     return Posteriors.of(result)
 
 
 def log_likelihood(scores: Scores, labels: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
-    """Log probability of the given labels, (S,), by a forward pass alone."""
+    """Log probability of the given labels, (S,), with a forward pass only."""
     out = np.empty(scores.n_sequences)
     codes, wanted = read_codes(labels, scores.n_labels), Outputs(log_likelihoods=out)
     inference(scores).fill_posteriors(scores, codes, None, wanted, n_threads)
@@ -128,7 +128,7 @@ def log_likelihood(scores: Scores, labels: ArrayLike, *, n_threads: int = 1) -> 
 
 
 def log_z(scores: Scores, *, n_threads: int = 1) -> NDArray[np.float64]:
-    """Log of the sum over all labellings of exp(score), (S,), by a forward pass alone."""
+    """Log of the sum over all labellings of exp(score), (S,), with a forward pass only."""
     out = np.empty(scores.n_sequences)
     inference(scores).fill_posteriors(scores, None, None, Outputs(log_z=out), n_threads)
     return out
@@ -142,7 +142,7 @@ def allocate(
     likelihoods: bool = False,
     patterns: PatternArcs | None = None,
 ) -> Outputs:
-    """Arrays for what is wanted; ``out`` (N, K), where given, is the one of the marginals."""
+    """Allocate the requested arrays; ``out`` (N, K), if given, is used for the marginals."""
     if pairs not in ("sum", "each", None):
         raise ValueError(f"pairs is {pairs!r}; expected 'sum', 'each' or None")
     n_positions, n_labels = np.shape(scores.nodes)

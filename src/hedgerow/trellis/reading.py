@@ -1,4 +1,4 @@
-"""Reading arrays as the kernels take them."""
+"""Reading arrays in the format of the kernels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_floats(array: ArrayLike) -> NDArray[np.float64]:
 
 
 def read_codes(labels: ArrayLike, n_labels: int) -> NDArray[np.int32]:
-    """Label codes, (N,), as the kernels want them: integers from 0 to ``n_labels - 1``."""
+    """Label codes, (N,), in the format of the kernels: integers from 0 to ``n_labels - 1``."""
     given = np.asarray(labels)
     if given.ndim != 1:
         raise ValueError(
@@ -55,7 +55,7 @@ def read_codes(labels: ArrayLike, n_labels: int) -> NDArray[np.int32]:
 
 
 def read_weights(weights: ArrayLike) -> NDArray[np.float64]:
-    """Weights as the kernels want them."""
+    """Weights in the format of the kernels."""
     numbers = np.ascontiguousarray(weights, dtype=np.float64)
     if not np.isfinite(numbers).all():
         where = np.flatnonzero(~np.isfinite(numbers))[0]
@@ -66,7 +66,7 @@ def read_weights(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def _whole_numbers(given: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any] | None:
-    """The same numbers as integers, None where they are not the same."""
+    """The same numbers as integers; None if they are not integers."""
     if given.dtype == kind:
         return np.ascontiguousarray(given)
     try:

@@ -1,4 +1,4 @@
-"""Tangents: forward-backward that carries a derivative along."""
+"""Tangents: forward-backward with a directional derivative."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Tangents", "tangent"]
 
 @dataclass(frozen=True, eq=False)
 class Tangents:
-    """Derivatives of what forward-backward finds out, along a direction of the scores."""
+    """Derivatives of the results of forward-backward along a direction of the scores."""
 
     marginals: NDArray[np.float64]
     """(N, K) of the marginals."""
@@ -37,11 +37,11 @@ def tangent(
     out: NDArray[np.float64] | None = None,
     n_threads: int = 1,
 ) -> Tangents:
-    """How the marginals change as the scores move along a direction.
+    """Derivatives of the marginals as the scores move along a direction.
 
     With V the sum of the direction's entries along a labelling, the derivative of the probability
-    of an event is the covariance of the event and V. All marginals together are the gradient of the
-    sum of log Z, so that this is its Hessian times the direction.
+    of an event is the covariance of the event and V. The marginals are the gradient of the sum of
+    log Z, so this is its Hessian times the direction.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def tangent(
         (N, K) those of `forward_backward` for the same scores.
     nodes
         (N, K) direction of the node scores. It may be as large as 1 / marginals; where a marginal
-        is 0 it does not matter.
+        is 0, the direction does not matter.
     arcs
         Direction of the arc scores, of their shape; None is 0.
     pairs, n_threads
@@ -77,7 +77,7 @@ def tangent(
 def _of_shape(
     array: ArrayLike, shape: tuple[int, ...], name: str, other: str
 ) -> NDArray[np.float64]:
-    """An array as the kernels want it."""
+    """An array in the format of the kernels."""
     numbers = read_floats(array)
     if numbers.shape != shape:
         raise ValueError(f"{name} have shape {numbers.shape}; expected that of {other}, {shape}")
@@ -86,7 +86,7 @@ def _of_shape(
 
 def _check_finite(direction: NDArray[np.float64], name: str, place: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(direction.sum()):  # much faster than a look at each number
+        if np.isfinite(direction.sum()):  # much faster than checking each number
             return
     bad = np.argwhere(~np.isfinite(direction))
     if len(bad):

@@ -18,7 +18,7 @@ __all__ = ["TreeGraph", "inference"]
 
 
 def inference(scores: Scores) -> Inference:
-    """The kernels for scores: those of their trellis for chains, `TreeGraph` where parents are."""
+    """The kernels for scores: those of the trellis for chains, `TreeGraph` with parents."""
     return scores.trellis if scores.parents is None else TreeGraph(scores.trellis)
 
 
@@ -27,8 +27,8 @@ class TreeGraph(Inference):
     """Kernels for tree-shaped graphs with the arcs of a trellis.
 
     An arc leads from the state of a position's parent to its label: from the parent's label in a
-    first-order model, and over an automaton from what the labels on the path from the root to the
-    parent have led to.
+    first-order model, and over an automaton from the state reached by the labels on the path from
+    the root to the parent.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class TreeGraph(Inference):
     trellis: Trellis
 
     def _graph(self, scores: Scores) -> _core.GraphScores:
-        """The scores as the kernels take them."""
+        """The scores in the format of the kernels."""
         automaton = None
         if isinstance(self.trellis, AutomatonChain):
             automaton = self.trellis.automaton.program
@@ -59,7 +59,7 @@ class TreeGraph(Inference):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Messages up, and down again if more than log Z and likelihoods are wanted."""
+        """Messages up, and down again if more than log Z and likelihoods are requested."""
         self._graph(scores).fill_posteriors(
             labels,
             out.log_z,
@@ -123,7 +123,7 @@ class TreeGraph(Inference):
         losses: NDArray[np.float64],
         n_threads: int,
     ) -> None:
-        """By what each label costs, given that of the parent."""
+        """From the cost of each label, given that of the parent."""
         self._graph(scores).fill_k_best(codes, counts, losses, n_threads)
 
     def fill_samples(
@@ -137,7 +137,7 @@ class TreeGraph(Inference):
         self._graph(scores).fill_samples(uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Those of a first-order model come with the posteriors."""
+        """Those of a first-order model are computed with the posteriors."""
         return allocate_mixing(scores) if isinstance(self.trellis, Chain) else None
 
     def mixing(
@@ -147,5 +147,5 @@ class TreeGraph(Inference):
         weights: NDArray[np.float64] | None,
         n_threads: int,
     ) -> Mixing:
-        """As the trellis measures it, which looks at the parents."""
+        """As the trellis measures it, with the parents."""
         return self.trellis.mixing(scores, arc_sums, weights, n_threads)

@@ -1,9 +1,9 @@
-"""Trellis: the interface of what finds likely labellings, given scores.
+"""Trellis: the interface of inference, given scores.
 
-A trellis says which arcs there are between labels, and how label patterns score them; its kernels
-fill arrays. Those of a trellis are for chains; `hedgerow.trellis.tree_graph` has those for
-tree-shaped graphs with the same arcs. `hedgerow.trellis.posteriors`, `paths` and `tangents` hold
-the functions that check what they are given, allocate what is asked for, and call the kernels.
+A trellis defines the arcs between labels, and how label patterns score them; its kernels, which
+fill arrays, are for chains. `hedgerow.trellis.tree_graph` has kernels for tree-shaped graphs with
+the same arcs. `hedgerow.trellis.posteriors`, `paths` and `tangents` contain the functions that
+check arguments, allocate results, and call the kernels.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Scores:
     arcs
         Scores of the arcs of the trellis, the same at every position, see `Trellis.arc_shape`.
     offsets : (S + 1,) int64
-        Where the sequences begin and end.
+        Bounds of the sequences.
     trellis : Trellis
-        What the arcs belong to.
+        The trellis of the arcs.
     edges : (N, K, K) or None
         Scores of label pairs that differ from position to position; those of sequences' first
         positions are not read. Over an automaton they may be scores of its arcs instead, (N, A).
     parents : (N,) int32 or None
-        Where in its sequence the parent of each position is, -1 for a root; None for chains. The
-        label before a position is then that of its parent, and roots are first positions.
+        Index of the parent of each position in its sequence, -1 for a root; None for chains. The
+        previous label is then that of the parent, and roots are first positions.
     bound : float
-        What all numbers that are summed up over positions come to at most, for sums that do not
-        depend on the order of the sequences: the number of positions times the largest weight. 0:
-        sums are rounded as they come.
+        Upper bound on sums over positions, for sums that do not depend on the order of the
+        sequences: the number of positions times the largest weight. 0: ordinary floating-point
+        sums.
     """
 
     nodes: NDArray[np.float64]
@@ -84,9 +84,9 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """Arrays that forward-backward fills, of N positions of S sequences over K labels.
+    """Arrays that forward-backward fills, for N positions of S sequences over K labels.
 
-    None stands for what is not wanted.
+    None means that an array is not requested.
     """
 
     log_z: NDArray[np.float64] | None = None
@@ -109,7 +109,7 @@ class Outputs:
 
     @property
     def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
-        """Patterns and their marginals, as the kernels take them."""
+        """Patterns and their marginals, in the format of the kernels."""
         if self.patterns is None or self.pattern_marginals is None:
             return None
         return *self.patterns, self.pattern_marginals
@@ -118,7 +118,7 @@ class Outputs:
     def gammas(
         self,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]] | None:
-        """Parts of `mixing`, as the kernels take them."""
+        """Parts of `mixing`, in the format of the kernels."""
         if self.mixing is None:
             return None
         assert self.mixing.arc_curvatures is not None
@@ -127,7 +127,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How far the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
+    """How strongly the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
 
     nodes: NDArray[np.float32]
     """(N,) gamma of all labels at a position, or (N, K) of each label."""
@@ -140,7 +140,7 @@ class Mixing:
 
 @dataclass(frozen=True, eq=False)
 class EdgeContexts:
-    """The labels before a position that the E arcs of a trellis stand for."""
+    """The previous labels that the E arcs of a trellis represent."""
 
     labels: NDArray[np.int32]
     """(E,) the label that an arc leads to; -1 if it is only taken where a sequence begins."""
@@ -150,7 +150,7 @@ class EdgeContexts:
 
 
 class Inference(ABC):
-    """Kernels: what finds likely labellings, of chains or of tree-shaped graphs."""
+    """Kernels: inference in chains or in tree-shaped graphs."""
 
     @abstractmethod
     def fill_posteriors(
@@ -161,10 +161,10 @@ class Inference(ABC):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Forward-backward; forward only if nothing else is wanted.
+        """Forward-backward; forward only if nothing else is requested.
 
-        ``labels`` (N,) are those of the log-likelihoods; ``weights`` (S,) say how much each
-        sequence counts in the sums over arcs.
+        ``labels`` (N,) are those of the log-likelihoods; ``weights`` (S,) are the weights of the
+        sequences in the sums over arcs.
         """
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Inference(ABC):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Of a likelihood with a weight for each position: `weighted_forward_backward`."""
+        """For a likelihood with a weight for each position: `weighted_forward_backward`."""
 
     @abstractmethod
     def fill_tangents(
@@ -205,8 +205,8 @@ class Inference(ABC):
     ) -> None:
         """The k most probable labellings, (k, N).
 
-        Also how many there are of each sequence, (S,), and how much less than the best each of them
-        scores, (k, S).
+        Also the number of labellings of each sequence, (S,), and the difference of their scores
+        from the best, (k, S).
         """
 
     @abstractmethod
@@ -220,7 +220,7 @@ class Inference(ABC):
         """Labellings (n, N) drawn by random numbers in [0, 1), (n, N)."""
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Arrays for what `mixing` finds, if `fill_posteriors` finds it by the way; else None.
+        """Arrays for `mixing`, if `fill_posteriors` computes it in the same pass; otherwise None.
 
         The weights of sequences are then those of the sums over arcs.
         """
@@ -236,17 +236,17 @@ class Inference(ABC):
     ) -> Mixing:
         """Bounds on the curvature of the likelihood, Chen et al. (2015), Theorems 4.1 and 4.2.
 
-        ``arc_sums`` are the expected counts of the arcs; ``weights`` (S,) say how much each
-        sequence counts in the curvatures of the arcs, None is 1.
+        ``arc_sums`` are the expected counts of the arcs; ``weights`` (S,) are the weights of the
+        sequences in the curvatures of the arcs, None is 1.
         """
 
 
 class Trellis(Inference):
-    """How the labels of a sequence depend on each other: arcs, and what to find out about them.
+    """How the labels of a sequence depend on each other: the arcs and their kernels.
 
     The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
-    is exp(score) / Z. P label patterns have weights, which give the scores of the arcs. Its kernels
-    are those for chains.
+    is exp(score) / Z. P label patterns have weights, from which the scores of the arcs are
+    computed. Its kernels are those for chains.
     """
 
     n_labels: int
@@ -285,11 +285,11 @@ class Trellis(Inference):
     ) -> NDArray[np.float64]:
         """Scores of the arcs from the weights of the label patterns, (P,).
 
-        ``forbidden`` is added to those that are forbidden.
+        ``forbidden`` is added to forbidden arcs.
         """
 
     def bare_arcs(self) -> NDArray[np.float64]:
-        """Scores of the arcs where no pattern has a weight: 0, or -inf for what is forbidden."""
+        """Scores of the arcs if no pattern has a weight: 0, or -inf for forbidden arcs."""
         return self.arc_scores(np.zeros(self.n_patterns))
 
     def pattern_scores(
@@ -297,9 +297,9 @@ class Trellis(Inference):
     ) -> NDArray[np.float64]:
         """Sum of the weights of the patterns that end at each position of a labelling, (T,).
 
-        What is forbidden has a weight of nothing here.
+        Forbidden patterns have the weight 0 here.
         """
-        scores = np.append(self.arc_scores(weights, forbidden=0.0), 0.0)  # the last: no arc
+        scores = np.append(self.arc_scores(weights, forbidden=0.0), 0.0)  # the last one: no arc
         return scores[self.arcs_taken(codes, np.array([0, len(codes)]))]
 
     @abstractmethod
@@ -319,7 +319,7 @@ class Trellis(Inference):
         """
 
     def edge_contexts(self) -> EdgeContexts:
-        """What the arcs, in a row, say of the labels before a position."""
+        """The previous labels that the arcs, in order, represent."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say which labels its arcs come from: it lacks the "
             "method edge_contexts, so that trees cannot ask about them"

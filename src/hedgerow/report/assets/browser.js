@@ -244,7 +244,7 @@ class Browser {
       piece.style.setProperty("--level", `${((100 * wrong) / (to - from)).toFixed(0)}%`);
       return piece;
     });
-    return make("div", { class: "error-strip", "data-tip": "where its errors are" }, ...pieces);
+    return make("div", { class: "error-strip", "data-tip": "positions of the errors" }, ...pieces);
   }
 
   openSequence(s) {

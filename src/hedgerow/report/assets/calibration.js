@@ -13,7 +13,7 @@ function showCalibration() {
     const caption = make(
       "figcaption",
       {},
-      legend("share that is right", "first"),
+      legend("share of correct labels", "first"),
       legend("perfectly calibrated", "dashed"),
       legend("number of positions, not to scale", "block soft"),
     );
@@ -71,8 +71,8 @@ function drawReliability(row, width) {
     axes(width, height, x, y, {
       xTicks: tenths,
       yTicks: tenths,
-      xName: "probability that the model gives",
-      yName: "share of positions where the label is right",
+      xName: "predicted probability",
+      yName: "share of positions with a correct label",
       xFormat: shortShare,
       yFormat: shortShare,
     }),

@@ -11,7 +11,7 @@ function showComparison(onPick) {
     make(
       "p",
       { class: "quiet" },
-      "Intervals and p-values come from the bootstrap over whole sequences.",
+      "Intervals and p-values are from a bootstrap over whole sequences.",
     ),
     make(
       "div",
@@ -103,7 +103,7 @@ function labelOutcomes(first, second) {
     .filter((row) => row.total);
   const part = (row, key) => `${count(row[key])} (${share(row[key] / row.total)})`;
   return sortedTable(
-    "Which model is right",
+    "Which model is correct",
     rows,
     [
       { name: "Label", key: "label", text: true, show: (row) => labelTag(row.code) },

@@ -62,7 +62,7 @@ function explanationTable(found, at, length) {
     return make(
       "p",
       { class: "quiet" },
-      "The page has no explanation for this position; in Python, model.explain(x, position) gives it.",
+      "The page has no explanation for this position; in Python, model.explain(x, position) computes it.",
     );
   const [label, against, logOdds, bias, features, nMore, more, transitions] = found;
   const lines = features.map(([name, offset, value, size]) => [

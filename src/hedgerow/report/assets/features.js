@@ -47,8 +47,8 @@ function showGains() {
       ? "The other columns split it by the offset in the window, in %."
       : "";
   return [
-    make("p", { class: "quiet" }, `The share of the gain of all splits that each feature has. ${about}`),
-    sortedTable("Importance of features", rows, columns, "total"),
+    make("p", { class: "quiet" }, `Share of the total gain of all splits, by feature. ${about}`),
+    sortedTable("Feature importance", rows, columns, "total"),
   ];
 }
 
@@ -81,7 +81,7 @@ function showWeights() {
   );
   update(0);
   return [
-    make("p", { class: "quiet" }, "The attributes with the largest and the lowest weights."),
+    make("p", { class: "quiet" }, "The attributes with the largest positive and negative weights."),
     make("div", { class: "tools" }, field),
     exportable("weights", bars, () => [
       ["label", "attribute", "weight"],

@@ -19,7 +19,7 @@ function showPairs() {
     rows: names,
     columns: names,
     codes: shown,
-    corner: ["label →", "before ↓"],
+    corner: ["label →", "previous ↓"],
     cell: (i, j) => {
       const value = weights.get(shown[i] * size + shown[j]);
       if (value === undefined) return null;
@@ -31,7 +31,7 @@ function showPairs() {
     },
   });
   return [
-    make("p", { class: "quiet" }, "Weights of label pairs: blue pairs are favoured, orange ones not."),
+    make("p", { class: "quiet" }, "Weights of label pairs: blue pairs are more probable, orange ones less."),
     colourKey(figure(-largest), figure(largest)),
     exportable("transitions", map, () => [
       ["from", "to", "weight"],
@@ -128,7 +128,7 @@ function showConfusion(onPick) {
   const names = shown.map(labelText);
   const totals = new Map(rows.map((row) => [row.code, row.truth]));
   const map = heatMap({
-    name: "Confusion of labels",
+    name: "Confusion matrix",
     rows: names,
     columns: names,
     codes: shown,
@@ -165,7 +165,7 @@ function showConfusion(onPick) {
     make(
       "p",
       { class: "quiet" },
-      "Errors are orange, the more of them the darker; click a cell to see its sequences.",
+      "Errors are orange, darker where there are more; click a cell to see its sequences.",
     ),
     make(
       "div",

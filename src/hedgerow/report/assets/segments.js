@@ -49,7 +49,7 @@ function showSegments() {
   const update = (value) => holder.replaceChildren(lengthChart(value));
   update("all");
   return [
-    make("p", { class: "quiet" },       `${what}It counts as found if label, start and end are right. ` +
+    make("p", { class: "quiet" },       `${what}It is found if label, start and end are correct. ` +
         "Lengths are those of true / predicted segments.",
     ),
     table,

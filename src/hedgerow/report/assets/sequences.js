@@ -46,7 +46,7 @@ class Sequences {
     return errors;
   }
 
-  /** The probability of the least sure label of a sequence, in 255 steps. */
+  /** The probability of the least certain label of a sequence, in 255 steps. */
   leastSure(s) {
     const { probs } = this.tops[0];
     let least = 255;
@@ -133,7 +133,7 @@ const SORTS = {
   score: { name: "log-likelihood per position", key: (all, s) => all.scores[s] },
   errors: { name: "number of errors", key: (all, s) => -all.errors[s] },
   share: { name: "share of errors", key: (all, s) => -all.errors[s] / all.length(s) },
-  sure: { name: "least sure label", key: (all, s) => all.leastSure(s) },
+  sure: { name: "least certain label", key: (all, s) => all.leastSure(s) },
   length: { name: "length", key: (all, s) => -all.length(s) },
   number: { name: "order in the data", key: (all, s) => all.numbers[s] },
 };
