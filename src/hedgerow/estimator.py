@@ -169,13 +169,13 @@ class Estimator(NamedParameters, Predictor, Trainable):
     def read_labelled(
         self, raw: RawData, labels: Labels | None = None, comm: Comm = ALONE
     ) -> Labelled:
-        """Read training data, with labels that are known if it is the base of another model."""
+        """Read training data; the labels are given if this is the base of another model."""
         training = self._training(comm=comm)
         training.check_shareable(raw.X)
         return training.read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
-        """Train the model on data that `read_labelled` gave, all of them or a part."""
+        """Train the model on data from `read_labelled`, all of them or a part."""
         return self._become(self._training(comm=labelled.comm).fit(labelled))
 
     def _training(

@@ -73,7 +73,7 @@ def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
 def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float:
     """The number at a place, from 0, among the sorted random numbers of all workers.
 
-    Workers send no numbers, but how many of theirs begin with the same bits.
+    Workers do not send the numbers, only counts of those that begin with the same bits.
     """
     if comm.size == 1:
         return float(np.partition(uniforms, place)[place])
@@ -92,7 +92,7 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
 
 
 def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
-    """Digests of what sequences are called, or else of what they hold, (S,)."""
+    """Digests of the names of sequences, or of their contents, (S,)."""
     if sequences.ids is not None:
         names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
         return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
@@ -107,7 +107,7 @@ def _digest_arrays(
     sparse: SparseRows | None = None,
     attributes: Identities | None = None,
 ) -> Identities:
-    """Digests of what arrays and rows have for each sequence, (S,)."""
+    """Digests of the parts of arrays and rows that belong to each sequence, (S,)."""
     held: NDArray[Any] = np.empty(0) if sparse is None else sparse.indices
     if attributes is not None:
         held = attributes[held]

@@ -349,5 +349,5 @@ def test_workers_that_round_differently():
     def work(comm):
         check_agreement(lambda: State({"a": np.array([comm.rank])}, {}), 3, comm)
 
-    with pytest.raises(WorkerError, match="after step 3 worker 1 has learnt"):
+    with pytest.raises(WorkerError, match="after step 3 the models of worker 1 and worker 0"):
         ThreadComm.run(2, work)

@@ -1,8 +1,8 @@
 """Booster: one round of boosting after another.
 
-A round measures what the model expects of the training labels, grows a tree for each label from the
-difference to what was observed, and a step for the weights of label patterns. These make up a
-direction, along which it goes so far that the loss does not rise: by a step rule.
+A round computes the expected counts of the training labels, grows a tree for each label from the
+differences from the observed ones, and computes a step of the weights of label patterns. Together
+they form a direction; a step rule chooses the step along it so that the loss does not increase.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from hedgerow.trellis import Scores
 
 __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 
-# A step that raises the loss is shortened and tried again, so often before it is given up; less
-# often if the next round learns from another sample, and may fare better.
+# A step that increases the loss is shortened this many times before it is given up; fewer times if
+# the next round learns from another sample.
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
-# Each time the step of the pattern weights is divided by four. The first times it alone is, while
-# it lowers the loss by less than this share of what its slopes promise; then that of the trees is
-# halved too.
+# Each time, the step of the pattern weights is divided by four: alone at first, while it decreases
+# the loss by less than this share of its linear prediction; then the step of the trees is halved
+# too.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
-# A line search ends where the slope is this share of the first one, or after so many steps of each
-# of its two parts. No step moves a score further than so many times `TreeCRF.max_step`, before the
-# learning rate: where labels can be told apart perfectly, the loss falls without end.
+# A line search ends when the slope is this share of the first one, or after this many steps of each
+# of its two parts. No step changes a score by more than this many times `TreeCRF.max_step`, before
+# the learning rate: if labels are perfectly separable, the loss decreases without bound.
 FLAT = 0.1
 SEARCH_TRIALS = 6
 MAX_STEPS = 4.0
@@ -214,7 +214,7 @@ class Booster(Update[Binned]):
         slopes = self._derive(number) if self._ahead is None else self._ahead
         self._ahead = None
         step = self._pattern_step(slopes)
-        if self.trees.works_ahead:  # the whole step is nearly always the one that is taken
+        if self.trees.works_ahead:  # the full step is nearly always the one that is taken
             self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
@@ -283,21 +283,21 @@ class Booster(Update[Binned]):
 
 
 class StepRule(ABC, Generic[AnyDirection]):
-    """How far to go."""
+    """The rule for the step size."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     @abstractmethod
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
-        """Go a step along a direction; returns its size, or None if the loss rose at all sizes.
+        """Take a step along a direction; returns its size, or None if all increase the loss.
 
-        With ``exact`` the weights of the label patterns then go on to where they are best. After
-        None the iterate has to be measured again.
+        With ``exact``, the weights of the label patterns are then optimised. After None, the
+        iterate has to be measured again.
         """
 
     def is_short(self, size: float) -> bool:
-        """Whether a step was so short that its direction is not to be trusted."""
+        """Whether a step was so short that its direction should not be used again."""
         return False
 
     def fit(self, iterate: Iterate, weights: NDArray[np.float64]) -> Candidate:
@@ -309,15 +309,15 @@ class StepRule(ABC, Generic[AnyDirection]):
 
 
 class Backtracking(StepRule[Direction]):
-    """The whole step, or a part of it if the loss would rise.
+    """The full step, or a shorter one if the loss would increase.
 
-    A step of the weights must also lower the loss by a share of what its slopes promise, or is
-    shortened by itself at first: where labels begin to depend on each other, the bound may be too
+    A step of the weights must also decrease the loss by a share of its linear prediction; otherwise
+    it is first shortened alone: when labels begin to depend on each other, the bound may be too
     low.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
-        """The first of shorter and shorter steps that will do."""
+        """The first acceptable one of shorter and shorter steps."""
         loss = iterate.loss
         first = 0 if direction.weights.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
@@ -336,15 +336,15 @@ class Backtracking(StepRule[Direction]):
         return None
 
     def is_short(self, size: float) -> bool:
-        """Whether the whole step would have raised the loss."""
+        """Whether the full step would have increased the loss."""
         return size < 1
 
 
 class LineSearch(StepRule[SearchDirection]):
-    """The step to about the lowest loss, one for trees and weights, times the learning rate.
+    """The step to about the minimum loss, for trees and weights together, times the learning rate.
 
-    Along a direction the negative log-likelihood is convex. Other losses need not be: then it is
-    a step that meets the Wolfe conditions, see `hedgerow.line_search`.
+    Along a direction the negative log-likelihood is convex. Other losses need not be: then the step
+    satisfies the Wolfe conditions, see `hedgerow.line_search`.
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:

@@ -152,14 +152,14 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         raise NotImplementedError
 
     works_ahead: ClassVar[bool] = False
-    """Whether work is begun before its result is asked for, and done beside other things."""
+    """Whether work starts before its result is needed, and runs in the background."""
 
     def start_growing(self, round_number: int) -> None:
-        """Begin with the trees of a round."""
+        """Start growing the trees of a round."""
         return
 
     def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
-        """Begin to measure scores with the trees that grow, as they are, and scores of the arcs."""
+        """Start measuring the scores with the trees being grown, unscaled, and scores of arcs."""
         return
 
     @abstractmethod
@@ -197,8 +197,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     ) -> Mixing:
         """Mixing: how strongly labels depend on each other.
 
-        ``arc_sums`` are counts of the arcs by which a first-order chain is found that resembles one
-        over an automaton.
+        ``arc_sums`` are counts of the arcs for the first-order chain that resembles one over an
+        automaton.
         """
         settings = self.settings
         return measure_curvature(
@@ -274,7 +274,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes take the place of the marginals, unless they have one of their own."""
+        """Slopes overwrite the marginals, unless they have their own array."""
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
         probabilities = found.probabilities()

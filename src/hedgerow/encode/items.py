@@ -43,12 +43,11 @@ def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> 
 
 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
-    """Items by other numbers: the most frequent attribute first.
+    """Renumber items: the most frequent attribute first.
 
-    Equally frequent ones follow each other as they do in a sequence, and the sequences are in the
-    order of their digests: so numbers do not depend on the order of the sequences, and those of
-    attributes that are frequent, or occur together, are close to each other, which makes training
-    faster.
+    Equally frequent attributes are in the order in which they occur in the sequences, sorted by
+    their digests. So numbers do not depend on the order of the sequences, and attributes that are
+    frequent, or occur together, have neighbouring numbers, which makes training faster.
     """
     numbers = index.numbers_by_count(*find_occurrences(sequences, index))
     rows = sequences.sparse
@@ -60,9 +59,9 @@ def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences
 def find_occurrences(
     sequences: Sequences, index: StringIndex
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """At how many positions each attribute occurs, (A,), and its first place, (A,).
+    """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
-    A place does not depend on the order of the sequences; of several workers the least counts.
+    A place does not depend on the order of the sequences; with several workers, the minimum counts.
     """
     from hedgerow import _core
 

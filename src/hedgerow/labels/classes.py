@@ -51,7 +51,7 @@ class Labels:
 
     @classmethod
     def learn(cls, column: LabelColumn, comm: Comm = ALONE) -> tuple[Labels, NDArray[np.int32]]:
-        """Learn the classes from the labels that are known.
+        """Learn the classes from the known labels.
 
         Parameters
         ----------

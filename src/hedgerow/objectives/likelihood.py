@@ -226,7 +226,7 @@ def _posteriors(
     kernels, found = inference(scores), allocate(scores, pairs, out, likelihoods=True)
     if mixing:
         found = replace(found, mixing=kernels.empty_mixing(scores))
-    # A label that is not known counts for nothing here: any code will do.
+    # An unknown label has no effect here: any code will do.
     codes = targets.codes if targets.partial is None else targets.codes.clip(min=0)
     kernels.fill_posteriors(scores, codes, targets.sequence_weights, found, n_threads)
     return Posteriors.of(found)

@@ -139,7 +139,7 @@ class Labelled:
         )
 
     def drop_unseen(self) -> Labelled:
-        """The same without the names of attributes that no worker has."""
+        """The same data without names of attributes that do not occur on any worker."""
         if self.sequences.schema.kind != "items":
             return self
         return self.renumber(seen_items(self.sequences, self.index, self.comm))

@@ -25,14 +25,14 @@ REFUSED: dict[str, tuple[Any, ...]] = {
 
 
 def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Comm) -> None:
-    """Raise ValueError for what one worker alone can do, and several cannot."""
+    """Raise ValueError for settings that are supported only with a single worker."""
     if comm.size == 1:
         return
     where = f"comm has {comm.size} workers"
     for name, values in REFUSED.items():
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
-            raise ValueError(f"{name} is {value!r}, but {where}; it is for one worker alone")
+            raise ValueError(f"{name} is {value!r}, but {where}; it needs a single worker")
     if crf.queries is not None or Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "

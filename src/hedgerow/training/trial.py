@@ -1,8 +1,8 @@
 """A trial of both decoders: a short training run on some training sequences, tested on others.
 
-Which decoder labels more positions right cannot be seen on sequences that a model has learnt from:
-after enough steps everything is right there. The trial has the parameters of the training, but a
-small sample of its sequences and few steps. Of several workers, the first holds it for all.
+Training sequences do not show which decoder is more accurate: after enough steps all their labels
+are correct. The trial uses the same parameters, but a small sample of the sequences and few steps.
+With several workers, the first one runs it for all.
 """
 
 from __future__ import annotations

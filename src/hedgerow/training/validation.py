@@ -1,7 +1,7 @@
 """Validation: a share of the training sequences, held out for early stopping.
 
-Whole sequences are held out. If there is only one, its last part is, as one does with a series of
-measurements. What several workers hold out is an eval set that all of them have.
+Whole sequences are held out. If there is only one, its last part is held out, as is usual for time
+series. With several workers, the held-out sequences are an eval set that all of them have.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def _draw(
     uniforms: NDArray[np.float64],
     share: float,
 ) -> NDArray[np.int64]:
-    """Numbers of those candidates of this worker that are drawn.
+    """Numbers of the candidates of this worker that are drawn.
 
-    All of the others, of all workers, have all labels too. ``uniforms`` are random numbers of the
-    candidates, the least of which are drawn.
+    They are chosen so that the others, of all workers together, still have all labels. ``uniforms``
+    are random numbers of the candidates; those with the smallest are drawn.
     """
     comm, n_labels = labelled.comm, len(labelled.labels.classes)
     owners = np.searchsorted(candidates, _owners(labelled, counted))

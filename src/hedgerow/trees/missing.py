@@ -39,9 +39,9 @@ def impute_bins(
     categorical : (D,) bool
         Whether a column is categorical.
     max_bins
-        As many as columns of numbers might have had.
+        Maximum number of bins of numeric columns.
     comm
-        The workers that have the training data together.
+        The workers that share the training data.
     """
     few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
     imputed = np.ones(bins.shape[1], np.uint8)
