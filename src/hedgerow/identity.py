@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -94,11 +94,19 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
 def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
     """Digests of the names of sequences, or of their contents, (S,)."""
     if sequences.ids is not None:
-        names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
-        return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
-    columns = [column.codes for column in sequences.categorical]
+        return _digest_strings(map(str, sequences.ids))
+    # Workers may number categories differently; a missing value has the code -1.
+    columns = [
+        np.append(_digest_strings(column.categories), np.uint64(0))[column.codes]
+        for column in sequences.categorical
+    ]
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
     return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
+
+
+def _digest_strings(strings: Iterable[str]) -> Identities:
+    digests = (hashlib.blake2b(string.encode(), digest_size=8) for string in strings)
+    return np.fromiter(map(_to_number, digests), np.uint64)
 
 
 def _digest_arrays(
