@@ -41,17 +41,19 @@ def identify_sequences(
     numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
     which number.
     """
-    own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
-    parts = comm.gather(own)
-    found, ties = np.concatenate(parts, axis=1)
-    order = np.lexsort((ties, found))
+    parts = comm.gather(_digest_names(sequences, attributes))
+    found = np.concatenate(parts)
+    order = np.argsort(found, kind="stable")
+    if (np.diff(found[order]) == 0).any():  # only then do the others matter
+        ties = np.concatenate(comm.gather(_digest_arrays(sequences, more)))
+        order = np.lexsort((ties, found))
     ordered = found[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
     firsts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
     numbers = (np.arange(len(order)) - firsts).astype(np.uint64)
     found[order] = _mix(ordered + numbers)
-    first = sum(part.shape[1] for part in parts[: comm.rank])
-    mine: Identities = found[first : first + own.shape[1]]
+    first = sum(map(len, parts[: comm.rank]))
+    mine: Identities = found[first : first + len(parts[comm.rank])]
     return mine
 
 
