@@ -33,7 +33,7 @@ from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import ContextLearner
-from hedgerow.trellis import Mixing, Scores
+from hedgerow.trellis import Mixing, Scores, flatten_edges
 
 __all__ = ["ContextTraining", "train_trees"]
 
@@ -235,7 +235,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             own = None if weights is None else weights[run.positions]
             slopes = measured.slopes(run.empty_slopes())
             assert slopes.edges is not None
-            by_edge = slopes.edges.reshape(len(slopes.edges), -1)
+            by_edge = flatten_edges(slopes.edges)
             found = max(found, steepest(slopes.nodes, own), steepest(by_edge, own))
         return found
 
@@ -268,12 +268,12 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             )
             return
         if self.settings.newton:
-            by_edge = found.edge_probabilities().reshape(len(marginals), -1).copy()
+            by_edge = flatten_edges(found.edge_probabilities()).copy()
             by_edge[firsts, :n_labels] = marginals[firsts]
         slopes = found.slopes(run.empty_slopes())
         sums.slopes += slopes.arcs
         assert slopes.edges is not None
-        gradients = slopes.edges.reshape(len(gammas), -1)
+        gradients = flatten_edges(slopes.edges)
         gradients[firsts, :n_labels] = slopes.nodes[firsts]
         if sums.unit != 1.0:
             gradients /= sums.unit

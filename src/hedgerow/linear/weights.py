@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -207,7 +208,7 @@ class LinearWeights(LazyAttributes):
             attributes = part.indptr, part.indices, part.values
             self._node_scorer.add_scores(*attributes, nodes, n_threads)
             if edges is not None and self._edge_scorer is not None:
-                outputs = edges.reshape(len(edges), -1)
+                outputs = edges.reshape(len(edges), math.prod(edges.shape[1:]))
                 self._edge_scorer.add_scores(*attributes, outputs, n_threads)
 
         return add

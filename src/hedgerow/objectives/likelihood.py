@@ -24,6 +24,7 @@ from hedgerow.trellis import (
     Pairs,
     Posteriors,
     Scores,
+    flatten_edges,
     forward_backward,
     log_likelihood,
     log_z,
@@ -126,7 +127,7 @@ class Expectations(Measured):
         if targets.partial is not None or targets.position_weights is not None:
             return None
         assert pairs is not None
-        by_edge = pairs.reshape(len(pairs), -1)
+        by_edge = flatten_edges(pairs)
         return EdgeCounts(by_edge, targets.edge_codes(pairs).copy(), targets.weights)
 
     def arc_slopes(self) -> NDArray[np.float64]:
@@ -157,12 +158,12 @@ class Expectations(Measured):
         if targets.position_weights is None and targets.weights is not None:
             nodes *= targets.weights[:, None]
             if edges is not None:
-                edges.reshape(len(edges), -1)[...] *= targets.weights[:, None]
+                flatten_edges(edges)[...] *= targets.weights[:, None]
         full = targets.full_codes
         _core.subtract_observed(nodes, full, targets.weights, self.n_threads)
         if edges is not None:
             taken = np.where(full >= 0, targets.edge_codes(edges), np.int32(-1))
-            by_edge = edges.reshape(len(edges), -1)
+            by_edge = flatten_edges(edges)
             _core.subtract_observed(by_edge, taken, targets.weights, self.n_threads)
         return Slopes(nodes, self.arc_slopes(), edges, targets.bound)
 

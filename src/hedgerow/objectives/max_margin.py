@@ -27,7 +27,7 @@ from hedgerow.objectives.training_objective import (
     TrainingObjective,
     evaluate_parts,
 )
-from hedgerow.trellis import Posteriors, Scores, forward_backward, viterbi
+from hedgerow.trellis import Posteriors, Scores, flatten_edges, forward_backward, viterbi
 
 __all__ = ["MaxMargin"]
 
@@ -135,7 +135,7 @@ class Margin(Measured):
         for labelled, sign in ((self.worst, 1.0), (self.given, -1.0)):
             _add_counts(nodes, labelled.codes, labelled.weights, sign)
             if edges is not None:
-                by_edge = edges.reshape(len(edges), -1)
+                by_edge = flatten_edges(edges)
                 _add_counts(by_edge, labelled.edge_codes(edges), labelled.weights, sign)
         return Slopes(nodes, self.arc_slopes(), edges, self.given.bound)
 
@@ -169,7 +169,7 @@ def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64
     ]
     gains += arcs[taken[0]] - arcs[taken[1]]
     if scores.edges is not None:
-        edges = scores.edges.reshape(len(positions), -1)
+        edges = flatten_edges(scores.edges)
         better, known = (each.edge_codes(scores.edges) for each in (worst, given))
         inner = positions[known >= 0]
         gains[inner] += edges[inner, better[inner]]

@@ -88,7 +88,7 @@ class OfMarginals(TrainingObjective):
             scores = part.scores()
             forward_backward(scores, pairs=None, out=marginals[place], n_threads=n_threads)
         loss = measure_loss(self.objective, marginals, targets)
-        direction = find_direction(self.objective, marginals, targets)
+        direction = _centre(find_direction(self.objective, marginals, targets), marginals)
         bound = _bound_slopes(targets, marginals, direction)
         if targets.comm.rank > 0:
             loss = ExactTotal(0.0, 0.0)  # of all workers, and counted by the first
@@ -161,7 +161,7 @@ class Marginals(Measured):
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """The derivative of the marginals along the gradient with respect to the marginals."""
         marginals = self.posteriors.marginals
-        direction = find_direction(self.objective, marginals, self.targets)
+        direction = _centre(find_direction(self.objective, marginals, self.targets), marginals)
         bound = _bound_slopes(self.targets, marginals, direction)
         found = _find_slopes(self.scores, bound, marginals, direction, out, self.n_threads)
         return replace(found, arcs=SumGrid(bound).share(found.arcs, self.targets.comm))
@@ -240,22 +240,29 @@ def _find_slopes(
     )
     assert tangents.arc_sums is not None
     for slopes in (tangents.marginals, tangents.arc_sums, tangents.pairs):
-        if slopes is not None:
+        if slopes is not None and bound > 0:
             np.negative(slopes, out=slopes)
+        elif slopes is not None:  # not the rounding errors that are all there is
+            slopes.fill(0.0)
     return Slopes(tangents.marginals, tangents.arc_sums, tangents.pairs, bound)
+
+
+def _centre(direction: NDArray[np.float64], marginals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A direction whose mean at each position is 0: derivatives of probabilities are the same."""
+    means = np.einsum("tk,tk->t", marginals, direction)
+    centred: NDArray[np.float64] = direction - means[:, None]
+    return centred
 
 
 def _bound_slopes(
     targets: Targets, marginals: NDArray[np.float64], direction: NDArray[np.float64]
 ) -> float:
-    """Upper bound on derivatives of expected counts, see `Scores.bound`.
+    """Upper bound on derivatives of expected counts along a centred one, see `Scores.bound`.
 
     The derivative of a probability is the covariance of the event and V, the sum of the direction
-    along a labelling: at most half the mean deviation of V, which is no more than the sum of those
-    of all positions of the sequence. Times two, since the parts from before and after a position
-    are added separately.
+    along a labelling. The parts of V from before and after a position are added separately; each
+    is at most the sum of the mean sizes of the direction at all positions of the sequence.
     """
-    means = np.einsum("tk,tk->t", marginals, direction)
-    deviations = np.einsum("tk,tk->t", marginals, np.abs(direction - means[:, None]))
+    sizes = np.einsum("tk,tk->t", marginals, np.abs(direction))
     lengths = np.diff(targets.offsets)
-    return exact_sum(np.repeat(lengths, lengths) * deviations, targets.comm)
+    return exact_sum(np.repeat(lengths, lengths) * sizes, targets.comm)

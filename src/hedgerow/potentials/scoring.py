@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
-from hedgerow.trellis import PatternEdges, Scores, Trellis
+from hedgerow.trellis import PatternEdges, Scores, Trellis, flatten_edges
 
 __all__ = [
     "add_up",
@@ -104,7 +104,7 @@ def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
         assert edges is not None
         of_pairs = np.zeros((len(nodes), n_labels, n_labels))
         add(first, stop, nodes, of_pairs)
-        edges[:, arcs] += of_pairs.reshape(len(nodes), -1)[:, pairs]
+        edges[:, arcs] += flatten_edges(of_pairs)[:, pairs]
 
     return add_to_arcs
 
@@ -129,7 +129,7 @@ def _spread_arcs(add: AddScores, own: Trellis, trellis: Trellis) -> AddScores:
         assert edges is not None
         of_own = np.zeros((len(nodes), *own.arc_shape))
         add(first, stop, nodes, of_own)
-        edges.reshape(len(nodes), -1)[:, arcs] += of_own.reshape(len(nodes), -1)[:, own_arcs]
+        flatten_edges(edges)[:, arcs] += flatten_edges(of_own)[:, own_arcs]
 
     return add_to_arcs
 

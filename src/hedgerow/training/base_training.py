@@ -170,9 +170,11 @@ class BaseTraining:
         return FoldScores(nodes, edges)
 
 
-def check_labels_of_base(y: Any, sequences: Sequences, labels: Labels, missing_label: Any) -> None:
+def check_labels_of_base(
+    y: Any, sequences: Sequences, labels: Labels, missing_label: Any, comm: Comm
+) -> None:
     """Raise ValueError if y has labels that a fitted base does not know."""
-    own, _ = Labels.learn(read_labels(y, sequences, missing_label=missing_label))
+    own, _ = Labels.learn(read_labels(y, sequences, missing_label=missing_label), comm)
     if (labels.find(own.classes) < 0).any():
         raise ValueError(
             f"y has the labels {own.shown()}, but base was fitted on the labels "

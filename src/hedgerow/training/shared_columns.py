@@ -46,6 +46,7 @@ def share_columns(
 def _share_attributes(
     sequences: Sequences, index: _core.StringIndex, comm: Comm
 ) -> tuple[Sequences, _core.StringIndex]:
+    sequences = _share_values(sequences, comm)
     parts = comm.gather((index.names(), *find_occurrences(sequences, index)))
     every = _core.StringIndex()
     own = [np.fromiter(map(every.add, names), np.int32, len(names)) for names, _, _ in parts]
@@ -56,3 +57,13 @@ def _share_attributes(
     numbers = every.numbers_by_count(counts, places)
     every = every.renumbered(numbers)
     return renumber_items(sequences, index, every), every
+
+
+def _share_values(sequences: Sequences, comm: Comm) -> Sequences:
+    """Values of attributes that are all 1 are written out if another worker has other values."""
+    rows = sequences.sparse
+    assert rows is not None
+    have_values = comm.max(np.array([int(rows.values is not None)]))[0] > 0
+    if rows.values is not None or not have_values:
+        return sequences
+    return replace(sequences, sparse=replace(rows, values=np.ones(len(rows.indices))))

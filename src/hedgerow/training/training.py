@@ -176,7 +176,7 @@ class Training(Generic[Form, AnyUpdate]):
         _check_ancestors(crf, sequences)
         if self.base is not None and self.base.labels is not None:
             labels = self.base.labels
-            check_labels_of_base(raw.y, sequences, labels, crf.missing_label)
+            check_labels_of_base(raw.y, sequences, labels, crf.missing_label, self.comm)
         if self.init is not None:
             self._check_base_scores(raw, self.init.model_.potentials)
         labelled = read_labelled(

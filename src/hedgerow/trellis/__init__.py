@@ -20,7 +20,7 @@ from hedgerow._core import NoPathError
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.build import build_trellis
 from hedgerow.trellis.chain import Chain
-from hedgerow.trellis.output_edges import OutputEdges, PairEdges, PatternEdges
+from hedgerow.trellis.output_edges import OutputEdges, PairEdges, PatternEdges, flatten_edges
 from hedgerow.trellis.paths import k_best, sample, viterbi
 from hedgerow.trellis.posteriors import (
     Pairs,
@@ -51,6 +51,7 @@ __all__ = [
     "TreeGraph",
     "Trellis",
     "build_trellis",
+    "flatten_edges",
     "forward_backward",
     "k_best",
     "log_likelihood",

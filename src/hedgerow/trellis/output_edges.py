@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ from hedgerow.labels.automaton import PatternArcs
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.trellis.trellis import Trellis
 
-__all__ = ["OutputEdges", "PairEdges", "PatternEdges"]
+__all__ = ["OutputEdges", "PairEdges", "PatternEdges", "flatten_edges"]
+
+
+def flatten_edges(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Edges of each position in a row, (N, ...) as (N, n); there may be no positions."""
+    return edges.reshape(len(edges), math.prod(edges.shape[1:]))
 
 
 class OutputEdges(ABC):
@@ -51,7 +57,7 @@ class PairEdges(OutputEdges):
 
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
         """The same numbers."""
-        return slopes.reshape(len(slopes), -1)
+        return flatten_edges(slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class PatternEdges(OutputEdges, LazyAttributes):
 
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
         """For each pattern, the sum over the arcs that end in it."""
-        return _sum_rows(slopes.reshape(len(slopes), -1), self._members, n_threads)
+        return _sum_rows(flatten_edges(slopes), self._members, n_threads)
 
     def ending(
         self,
