@@ -26,11 +26,12 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import check_fitted
 from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
-from hedgerow.predictor import Labeller, check_fitted
+from hedgerow.predictor import Labeller
 from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
