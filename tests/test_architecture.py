@@ -24,7 +24,7 @@ LAYERS = """
   / decoding explain inspection model_selection stats
   / objectives persist potentials
   / checkpoint model
-  / model_json training
+  / fitted model_json training
   / boosting descent shown
   / cuda
   / predictor

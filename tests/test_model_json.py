@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse
 
 from hedgerow import LinearCRF, ModelFileError, TreeCRF, load
+from hedgerow.fitted import read_inputs
 from hedgerow.potentials import Potential
-from hedgerow.predictor import read_inputs
 from hedgerow.raw_data import RawData
 from reference.estimators import small
 from reference.pages import ROOT, read_blocks

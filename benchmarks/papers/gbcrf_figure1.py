@@ -19,7 +19,7 @@ from peers.ocr_linear import split_words
 
 from hedgerow import TreeCRF
 from hedgerow.boosting import curvature
-from hedgerow.predictor import read_inputs
+from hedgerow.fitted import read_inputs
 from hedgerow.raw_data import RawData
 from hedgerow.trellis import Scores, forward_backward
 

@@ -18,6 +18,7 @@ from hedgerow.checkpoint import Checkpoint, check_checkpoint
 from hedgerow.comm import ALONE, Comm, check_comm
 from hedgerow.decoding import DECODERS
 from hedgerow.encode import GivenParents, check_group_column
+from hedgerow.fitted import check_fitted
 from hedgerow.history import History
 from hedgerow.labels import Grammar, Labels, check_missing_label
 from hedgerow.labels.state import pack_grammar, unpack_grammar
@@ -26,7 +27,7 @@ from hedgerow.model_json import export_model
 from hedgerow.named_parameters import NamedParameters, explain_arguments
 from hedgerow.parameters import check_choice, plain_parameters
 from hedgerow.potentials import GivenScores, Potential
-from hedgerow.predictor import Predictor, check_fitted
+from hedgerow.predictor import Predictor
 from hedgerow.raw_data import RawData
 from hedgerow.relational import RelationalFeatures
 from hedgerow.relational.queries_state import pack_queries, unpack_queries

@@ -10,11 +10,11 @@ from hedgerow.descent.parameters import check_linear_parameters
 from hedgerow.descent.trainer import DescentTrainer
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import check_fitted
 from hedgerow.linear.tables import attribute_table, pattern_attribute_table, transition_table
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
-from hedgerow.predictor import check_fitted
 from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count

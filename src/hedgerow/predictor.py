@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
 
 from hedgerow.counting import count_of
 from hedgerow.decoding import Decode, check_decode
-from hedgerow.encode import GivenParents, has_group_column
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.explain import Explanation
-from hedgerow.labels import Truth, read_labels, read_truth
+from hedgerow.fitted import check_fitted, compare_codes, read_inputs, read_one
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.raw_data import RawData
 from hedgerow.relational import RelationalFeatures
-from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
-from hedgerow.sequences import Sequences
+from hedgerow.seen_groups import SeenGroups, scoring
 from hedgerow.shown import Shown
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.weighting import read_sample_weight
 
-__all__ = [
-    "Labeller",
-    "Predictor",
-    "check_fitted",
-    "compare_codes",
-    "read_codes",
-    "read_inputs",
-    "read_one",
-]
+__all__ = ["Labeller", "Predictor"]
 
 
 class Labeller(Protocol):
@@ -420,95 +408,3 @@ class Predictor(Shown):
     @property
     def _n_threads(self) -> int:
         return count_threads(self.n_jobs)
-
-
-def check_fitted(crf: Predictor) -> None:
-    """Raise NotFittedError unless the estimator is fitted."""
-    if not hasattr(crf, "model_"):
-        raise NotFittedError(
-            f"this {type(crf).__name__} is not fitted yet; call fit before using it"
-        )
-
-
-def read_inputs(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
-    """Read the arguments of a fitted estimator's methods: all but y, and known labels."""
-    check_fitted(crf)
-    sequences = crf.model_.read(
-        raw,
-        group_column=crf.group_column,
-        parents=_given_parents(crf, raw),
-        name=type(crf).__name__,
-        n_threads=count_threads(crf.n_jobs),
-    )
-    if (seen := crf.seen_groups_) is not None:
-        seen.warn_of_missing_groups(sequences, raw.groups)
-        if is_scoring():
-            seen.warn_of_torn(sequences, "X")
-    if known is None:
-        return Inputs(sequences)
-    return Inputs(sequences, read_codes(crf, known, sequences, "known"))
-
-
-def _given_parents(crf: Predictor, raw: RawData) -> GivenParents:
-    return GivenParents(raw.parents, crf.parents_column, crf.parents_format)
-
-
-def read_codes(crf: Predictor, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
-    """Codes of labels, (N,), -1 where they are missing."""
-    column = read_labels(y, sequences, name=name, missing_label=crf.missing_label)
-    return crf.model_.labels.encode(column, sequences, name)
-
-
-def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
-    """Labels to compare predictions with; warns about labels that the model does not know."""
-    column = read_labels(y, sequences, missing_label=crf.missing_label)
-    return read_truth(crf.model_.labels, column, sequences)
-
-
-def read_one(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
-    """Read one sequence, not wrapped in a list; it needs no column of group ids."""
-    check_fitted(crf)
-    reader = _without_group_column(crf, raw.X, raw.parents)
-    carries_group = reader is crf and crf.group_column is not None
-    try:
-        inputs = read_inputs(reader, raw.in_lists(), None if known is None else [known])
-    except (TypeError, ValueError):
-        sequences = _read_if_possible(crf, raw)
-        if sequences is None or sequences.flat:
-            raise
-    else:
-        # A table with a group column may contain several sequences.
-        sequences = _read_if_possible(crf, raw) if carries_group else None
-        if sequences is None or sequences.n_sequences == 1:
-            return inputs
-    raise ValueError(
-        f"x contains {count_of(sequences.n_sequences, 'sequence')}, in a list or by groups; "
-        "expected a single sequence, such as X[0]"
-    )
-
-
-def _without_group_column(crf: Predictor, x: Any, parents: Any) -> Predictor:
-    """The same estimator if the sequence has group ids, otherwise one that needs none."""
-    column, parents_column = crf.group_column, crf.parents_column
-    carries_parents = isinstance(parents_column, int) and parents is None
-    n_others = crf.model_.schema.n_features + carries_parents
-    if column is None or has_group_column(x, column, n_others):
-        return crf
-    if isinstance(column, int) and isinstance(parents_column, int) and 0 <= column < parents_column:
-        parents_column -= 1  # columns are numbered without the one of group ids
-    reader = copy(crf)
-    reader.set_params(group_column=None, parents_column=parents_column)
-    return reader
-
-
-def _read_if_possible(crf: Predictor, raw: RawData) -> Sequences | None:
-    """X as sequences, if it can be read."""
-    try:
-        return crf.model_.encode(
-            raw,
-            group_column=crf.group_column,
-            parents=_given_parents(crf, raw),
-            name=type(crf).__name__,
-        )
-    except (TypeError, ValueError):
-        return None

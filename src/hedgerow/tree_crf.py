@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from hedgerow.base_choice import find_base, is_fitted, restore_base
-from hedgerow.boosting.column_rules import (
-    InteractionConstraints,
-    MonotoneConstraints,
-)
+from hedgerow.boosting.column_rules import InteractionConstraints, MonotoneConstraints
 from hedgerow.boosting.settings import (
     CurvatureKind,
     DirectionKind,
@@ -26,24 +23,23 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import check_fitted
 from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
-from hedgerow.parameters import check_choice, check_number
+from hedgerow.parameters import check_choice
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
-from hedgerow.predictor import Labeller, check_fitted
+from hedgerow.predictor import Labeller
 from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
-from hedgerow.tables import Table
 from hedgerow.training.base_training import BaseTraining
 from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.stopping import Callback
-from hedgerow.trees.forest import importances, tree_rounds
+from hedgerow.trees.importances import importance_shares, importance_table
 from hedgerow.trees.missing import MissingMethod
-from hedgerow.trees.places import name_places
 from hedgerow.trees.sampling import NegativeWeight
-from hedgerow.trees.table import tree_table
+from hedgerow.trees.table import tree_table, trees_of_round
 from hedgerow.trellis import Chain, Trellis
 
 DeviceName = Literal["cpu", "cuda"]
@@ -418,14 +414,9 @@ class TreeCRF(Estimator):
         offset, and includes previous labels if trees split on them.
         """
         check_fitted(self)
-        origins = self._trees.columns.of_schema()
-        gains = self._gains()[1].sum(axis=0)[: len(origins)]
-        schema = self.model_.schema
-        n_features = len(origins) if schema.kind == "items" else schema.n_features
-        sums = np.zeros(n_features)
-        np.add.at(sums, origins, gains)
-        shares: NDArray[np.float64] = sums / max(sums.sum(), np.finfo(np.float64).tiny)
-        return shares
+        columns, schema = self._trees.columns, self.model_.schema
+        n_features = len(columns.of_schema()) if schema.kind == "items" else schema.n_features
+        return importance_shares(self._trees.forest, columns, n_features)
 
     def importances(self) -> Any:
         """Gain of the splits on each column, as a table: feature, offset, gain.
@@ -435,20 +426,7 @@ class TreeCRF(Estimator):
         surrogate splits have no gain. `set_output` sets the type of the table.
         """
         check_fitted(self)
-        offsets, gains = self._gains()
-        rows, columns = np.nonzero(gains)
-        order = np.argsort(-gains[rows, columns], kind="stable")
-        names = np.array(self._trees.columns.asked_names(), dtype=np.object_)
-        features, shown = name_places(names[columns[order]], offsets[rows[order]])
-        return self._give(
-            Table(
-                {
-                    "feature": features,
-                    "offset": shown,
-                    "gain": gains[rows, columns][order],
-                }
-            )
-        )
+        return self._give(importance_table(self._trees.forest, self._trees.columns))
 
     def trees(self, *, round: int | None = None, label: Any = None) -> Any:
         """The trees, as a table with one row per node.
@@ -491,15 +469,7 @@ class TreeCRF(Estimator):
         """
         check_fitted(self)
         columns, forest = self._trees.columns, self._trees.forest
-        chosen = np.arange(forest.n_trees)
-        if round is not None:
-            check_number("round", round, minimum=1, integer=True)
-            if round > forest.n_rounds:
-                raise ValueError(
-                    f"round is {round}, but the model has {forest.n_rounds} rounds; expected an "
-                    f"integer from 1 to {forest.n_rounds}"
-                )
-            chosen = chosen[tree_rounds(forest)[chosen] == round - 1]
+        chosen = trees_of_round(forest, round)
         if label is not None:
             code = self.model_.labels.read_codes([label], "label")[0]
             chosen = chosen[forest.outputs[chosen] == code]
@@ -508,9 +478,6 @@ class TreeCRF(Estimator):
     @property
     def _trees(self) -> NodeTrees:
         return self.model_.potential(NodeTrees)
-
-    def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return importances(self._trees.forest, self._trees.columns.n_asked)
 
     @property
     def _n_kept(self) -> int:

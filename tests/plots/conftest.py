@@ -14,6 +14,7 @@ def without_screen():
 
     with matplotlib.rc_context():
         pyplot.switch_backend("Agg")
+        pyplot.close("all")  # figures that tests of other folders have left in this process
         yield
         pyplot.close("all")
 

@@ -16,10 +16,10 @@ from hedgerow.trees.forest import (
     ARRAYS,
     Forest,
     goes_left,
-    importances,
     split_rounds,
     tree_rounds,
 )
+from hedgerow.trees.importances import importances
 from reference.boosting import assert_same_forest
 from reference.forests import (
     make_leaves,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.predictor import read_inputs
+from hedgerow.fitted import read_inputs
 from hedgerow.raw_data import RawData
 from hedgerow.shown import with_plain_tables
 from reference.tree_tables import KINDS, frames, make_sequences, split_trees, walk

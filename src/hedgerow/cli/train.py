@@ -12,21 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.features import describe_features, warn_of_counters
+from hedgerow.cli.model_options import add_model_options, make_model
 from hedgerow.cli.models import describe_training
-from hedgerow.cli.options import (
-    Commands,
-    add_jobs,
-    begin_command,
-    read_assignment,
-    read_columns,
-    read_value,
-    read_window,
-)
+from hedgerow.cli.options import Commands, add_jobs, begin_command, read_columns
 from hedgerow.cli.outputs import check_model_name, check_output
 from hedgerow.cli.text import format_share, format_size
 from hedgerow.cli.training_files import (
     TrainingFiles,
-    find_estimator,
     name_training_files,
     open_training_files,
 )
@@ -35,7 +27,6 @@ from hedgerow.counting import count_of
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
-    from hedgerow.relational import RelationalFeatures
 
 SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
@@ -61,15 +52,6 @@ EXAMPLES = """\
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
   hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
 """
-# Parameters that --set does not accept.
-ONLY_PYTHON = {
-    "base": "use --base for a base model",
-    "queries": "the schema of the tables defines the queries about facts",
-    "callbacks": "callbacks are functions, which only Python code can pass",
-    "group_column": "use --group for the column with the sequence ids",
-    "parents_column": "use --heads for the column of heads",
-    "parents_format": "--heads counts from 1, with 0 for a root",
-}
 
 
 def add_command(commands: Commands) -> None:
@@ -119,95 +101,6 @@ def add_command(commands: Commands) -> None:
         help="train on Parquet files on all workers of the Dask cluster with this scheduler, such "
         "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the result "
         "is the same",
-    )
-
-
-def add_model_options(group: argparse._ArgumentGroup) -> None:
-    """Options of the model."""
-    add = group.add_argument
-    add(
-        "--model",
-        choices=("linear", "trees"),
-        help="weights of attributes, or boosted trees; by default trees for tables, otherwise "
-        "linear",
-    )
-    add(
-        "--base",
-        choices=("linear",),
-        help="trees: train them on top of a linear model of the same features; --set "
-        "base__reg_lambda=0.5 sets one of its parameters",
-    )
-    add(
-        "--objective",
-        metavar="NAME",
-        help="likelihood (the default), pointwise, accuracy, "
-        "expected_accuracy, f1, softmax_margin, max_margin (linear only)",
-    )
-    add(
-        "--label-costs",
-        type=read_value,
-        metavar="COSTS",
-        help="softmax_margin, max_margin: costs of errors; a number for all (1), or by true and "
-        """predicted label, 1 for others: '{"A": {"B": 5}}'""",
-    )
-    add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
-    add(
-        "--device",
-        choices=("cpu", "cuda"),
-        help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
-    )
-    add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
-    add(
-        "--early-stopping",
-        type=int,
-        metavar="N",
-        help="stop if the loss on --dev, or without one on a tenth of TRAIN, has not improved for "
-        "N rounds or iterations, and keep the best",
-    )
-    add(
-        "--order",
-        type=int,
-        metavar="N",
-        help="number of previous labels that a label depends on; 1",
-    )
-    add(
-        "--window",
-        type=read_window,
-        metavar="N|A,B",
-        help="trees: positions to look at on each side, or before and after; 0",
-    )
-    add(
-        "--ancestors",
-        type=int,
-        metavar="N",
-        help="with --heads: number of ancestors whose features are used too, 1 for the parent; 0",
-    )
-    add(
-        "--transitions",
-        choices=("weights", "trees"),
-        help="trees: score transitions with a weight for each label pattern, or also with trees "
-        "that split on the previous labels; weights",
-    )
-    add(
-        "--constraints",
-        metavar="SCHEME",
-        help="allow only labellings that follow this scheme: BIO, IOB1, BILOU or BIOES",
-    )
-    add(
-        "--decode",
-        choices=("auto", "viterbi", "marginal"),
-        help="decoder: the best labelling as a whole, the best label of each position, or "
-        "whichever is more accurate on --dev, or in a short trial without it (auto, the default)",
-    )
-    add(
-        "--set",
-        dest="assignments",
-        type=read_assignment,
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="any parameter of LinearCRF or TreeCRF; may be repeated: "
-        "--set reg_lambda=0.5 --set max_depth=4",
     )
 
 
@@ -301,108 +194,6 @@ def check_options(options: argparse.Namespace) -> None:
         for file in files:
             if files.count(file) > 1:
                 raise CommandError(f"{option}{file} is given twice; give it once")
-
-
-def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
-    """An unfitted estimator with the requested parameters."""
-    from hedgerow import LinearCRF
-
-    is_facts = recipe.format == "facts"
-    kind = options.model or ("trees" if recipe.is_table or is_facts else "linear")
-    estimator = find_estimator("TreeCRF" if kind == "trees" else "LinearCRF", options)
-    if kind == "linear" and options.window is not None:
-        raise CommandError(
-            "--window is for --model trees; a linear model sees neighbours through the attributes "
-            "that --template makes"
-        )
-    if kind == "linear" and options.learning_rate is not None:
-        raise CommandError(
-            "--learning-rate is for --model trees; a linear model has no learning rate"
-        )
-    if kind == "linear" and options.base is not None:
-        raise CommandError(
-            "--base is for --model trees, which are trained on top of it; add --model trees"
-        )
-    if kind == "linear" and options.transitions is not None:
-        raise CommandError(
-            "--transitions is for --model trees; in a linear model attributes may score label "
-            "pairs: --set transition_attributes=True"
-        )
-    if kind == "linear" and options.device is not None:
-        raise CommandError("--device is for --model trees; a linear model is trained on the CPU")
-    if options.device == "cuda":
-        check_gpu()
-    from_template = recipe.parameters()
-    if options.base is not None:
-        from_template = {"base": LinearCRF(**from_template)}
-    if is_facts:
-        from_template["queries"] = read_queries(options.train[0])
-    if not set(from_template) <= set(estimator().get_params()):
-        raise CommandError(
-            f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
-            "leave them out for trees alone"
-        )
-    given = {
-        "objective": options.objective,
-        "label_costs": options.label_costs,
-        "n_rounds" if kind == "trees" else "max_iter": options.rounds,
-        "learning_rate": options.learning_rate,
-        "early_stopping_rounds": options.early_stopping,
-        "order": options.order,
-        "window": options.window,
-        "ancestors": options.ancestors,
-        "transitions": options.transitions,
-        "device": options.device,
-        "constraints": options.constraints,
-        "decode": options.decode,
-        "random_state": options.seed,
-        "n_jobs": options.jobs,
-    }
-    parameters = {name: value for name, value in given.items() if value is not None}
-    for name, value in options.assignments:
-        if name in ONLY_PYTHON:
-            raise CommandError(f"--set {name}: {ONLY_PYTHON[name]}")
-        if name in parameters:
-            raise CommandError(f"{name} is given twice; give it once")
-        if name.startswith("base__") and options.base is None:
-            raise CommandError(f"--set {name} is about a base model; add --base linear")
-        parameters[name] = value
-    holds_out = parameters.get("validation_fraction", True) is not None
-    stops_early = parameters.get("early_stopping_rounds") is not None
-    if stops_early and not options.dev and not holds_out:
-        raise CommandError(
-            "early_stopping_rounds needs validation data, but validation_fraction is None; name a "
-            "file with --dev, or hold out a share of TRAIN: --set validation_fraction=0.1"
-        )
-    if recipe.heads is not None:
-        parameters["parents_format"] = "conllu"
-    elif parameters.get("ancestors"):
-        raise CommandError("--ancestors needs the parents of positions; name their column: --heads")
-    verbose = {"verbose": 0 if options.quiet else 1}
-    of_base = {name: value for name, value in parameters.items() if name.startswith("base__")}
-    own = {name: value for name, value in parameters.items() if name not in of_base}
-    with telling("--set: "):
-        model: Estimator = estimator(**(verbose | from_template | own)).set_params(**of_base)
-        return model
-
-
-def read_queries(path: str) -> RelationalFeatures:
-    """How queries are made, according to a schema."""
-    from hedgerow.files.facts import query_parameters, read_schema
-    from hedgerow.relational import RelationalFeatures
-
-    with telling():
-        return RelationalFeatures(**query_parameters(read_schema(path, Path(path).read_bytes())))
-
-
-def check_gpu() -> None:
-    """Raise an error if something is missing, before any file is read."""
-    from hedgerow.cuda import cupy_device
-
-    try:
-        cupy_device.find_device()
-    except (ImportError, RuntimeError) as error:
-        raise CommandError(f"--device cuda: {error}") from error
 
 
 def fit(

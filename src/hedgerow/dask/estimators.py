@@ -21,8 +21,8 @@ from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
 from hedgerow.files import Recipe
+from hedgerow.fitted import check_fitted
 from hedgerow.parameters import check_number
-from hedgerow.predictor import check_fitted
 from hedgerow.progress import Progress
 
 __all__ = ["LinearCRF", "OnDask", "TreeCRF"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import check_fitted
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.predictor import check_fitted
 from hedgerow.shown import with_plain_tables
 from hedgerow.tree_crf import TreeCRF
 

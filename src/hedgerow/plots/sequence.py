@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, check_decode
+from hedgerow.fitted import compare_codes, read_one
 from hedgerow.label_colours import COLOURS, HATCHES
 from hedgerow.plots.canvas import (
     INK,
@@ -23,7 +24,6 @@ from hedgerow.plots.canvas import (
     show,
     use_whole_numbers,
 )
-from hedgerow.predictor import compare_codes, read_one
 from hedgerow.raw_data import RawData
 from hedgerow.threads import count_threads
 

@@ -20,8 +20,8 @@ from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import check_fitted
 from hedgerow.label_colours import COLOURS
-from hedgerow.predictor import check_fitted
 from hedgerow.raw_data import RawData
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
+from hedgerow.fitted import compare_codes, read_inputs
 from hedgerow.model import Inputs
-from hedgerow.predictor import compare_codes, read_inputs
 from hedgerow.raw_data import RawData
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs

@@ -18,7 +18,6 @@ __all__ = [
     "Forest",
     "asked_columns",
     "goes_left",
-    "importances",
     "node_depths",
     "split_rounds",
     "surrogates_go_left",
@@ -150,13 +149,3 @@ def _look_up(
         goes_left[has_set] = (
             (forest.left_sets[SET_BYTES * rows + (own >> 3)] >> (own & 7)) & 1
         ) != 0
-
-
-def importances(forest: Forest, n_columns: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Gain of the splits at each offset and column: offsets (W,), gains (W, n_columns)."""
-    splits = forest.columns >= 0
-    offsets = np.unique(np.append(forest.offsets[splits], np.int32(0)))
-    rows = np.searchsorted(offsets, forest.offsets[splits])
-    gains = np.zeros((len(offsets), n_columns))
-    np.add.at(gains, (rows, forest.columns[splits]), forest.gains[splits])
-    return offsets, gains

@@ -7,13 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.parameters import check_number
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, tree_rounds
 from hedgerow.trees.places import PARENT, name_places
 from hedgerow.trees.questions import Question, Questions
 
-__all__ = ["tree_table"]
+__all__ = ["tree_table", "trees_of_round"]
+
+
+def trees_of_round(forest: Forest, round: int | None) -> NDArray[np.int64]:
+    """Numbers of the trees of a round, counted from 1; None: of all trees."""
+    if round is None:
+        return np.arange(forest.n_trees)
+    check_number("round", round, minimum=1, integer=True)
+    if round > forest.n_rounds:
+        raise ValueError(
+            f"round is {round}, but the model has {forest.n_rounds} rounds; expected an "
+            f"integer from 1 to {forest.n_rounds}"
+        )
+    return np.flatnonzero(tree_rounds(forest) == round - 1)
 
 
 def tree_table(
