@@ -41,7 +41,7 @@ SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
 Train a model on a labelled file.
 
-The format is recognised by the file's name and first lines: CoNLL columns (a
+The format is recognised from the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
 or JSON lines (--group names the column with the sequence ids), CRFsuite
 attributes; each may be gzipped, and - is standard input. A JSON schema names
@@ -83,7 +83,7 @@ def add_command(commands: Commands) -> None:
         help="training file; - is standard input. Several Parquet files are one data set, which "
         "may be larger than memory",
     )
-    add("-m", "--model-file", metavar="MODEL", required=True, help="output file of the model")
+    add("-m", "--model-file", metavar="MODEL", required=True, help="output file for the model")
     add(
         "--dev",
         metavar="FILE",
@@ -156,7 +156,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         choices=("cpu", "cuda"),
         help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
     )
-    add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
+    add("--learning-rate", type=float, metavar="R", help="trees: multiplies every step; 0.3")
     add(
         "--early-stopping",
         type=int,
