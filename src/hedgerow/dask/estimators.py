@@ -71,8 +71,8 @@ class OnDask(_Base):
             `group_column` names. A path may be a file, a folder, or a pattern such as
             ``"data/*.parquet"``, or a list of them; the workers read the files, so these paths must
             be valid on all of them. All rows of a group must be in one partition or file, one after
-            the other, unless `shuffle` is given. Data in any other format are used for training in
-            this process, as with ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
+            the other, unless `shuffle` is given. For any other X, the model is trained in this
+            process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
         y : str
             Name of the column of X that holds the labels.
         sample_weight : str, optional
