@@ -56,12 +56,13 @@ class LinearCRF(Estimator):
         so that costly errors become less probable (Gimpel and Smith 2010); "max_margin", a margin
         between the score of the true labelling and that of every other one, as large as the cost of
         its errors; or an object with the methods value and gradient, see
-        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
-        likelihood, or softmax margin, of the others; for "max_margin" all labels must be known.
+        `hedgerow.objectives.Objective`. A position whose label is not known matters only for the
+        likelihood, or softmax margin, of the known labels; for "max_margin" all labels must be
+        known.
     sharpness : float, default 15.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
-        an eighth of it.
+        an eighth of this value.
     warm_iter : int or None, default None
         Maximum number of iterations for the likelihood, before those for the objective. None:
         `max_iter`, or none at all with `init`. "softmax_margin" needs none.
@@ -118,11 +119,11 @@ class LinearCRF(Estimator):
     n_weights_ : int
         Number of weights.
     history_ : dict of lists
-        One entry per iteration: ``loss``, of what the iteration optimised; with an
-        ``eval_set`` also ``eval_loss`` (of the objective, without penalties, per position),
-        ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
-        training sequences ``validation_loss`` and so on. Accuracies and metrics use the decoder of
-        `decode`; if it is "auto", marginals, or Viterbi for "max_margin".
+        One entry per iteration: ``loss``, of the objective of that iteration; with an ``eval_set``
+        also ``eval_loss`` (of the objective, without penalties, per position), ``eval_accuracy``,
+        and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out training sequences
+        ``validation_loss`` and so on. Accuracies and metrics use the decoder of `decode`; if it is
+        "auto", marginals, or Viterbi for "max_margin".
     <attributes of both estimators>
 
     Examples

@@ -27,8 +27,8 @@ early_stopping_rounds : int or None, default None
     `eval_set` some training sequences are held out (`validation_fraction`). Warm-up rounds and
     iterations (`warm_rounds`, `warm_iter`) never stop training.
 early_stopping_metric : str or None, default None
-    The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None: the
-    last one of `eval_metric`, or "loss".
+    The metric for early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
+    the last one of `eval_metric`, or "loss".
 eval_metric : str, callable, list, dict or None, default None
     Metrics on the `eval_set` after each round or iteration, in addition to loss and accuracy;
     greater is better. "sequence_accuracy", the share of sequences without an error; "chunk_f1",
@@ -84,8 +84,8 @@ parents_format : {"zero_based", "conllu"}, default "zero_based"
     heads in CoNLL-U files. None and NaN mark a root in both.
 queries : hedgerow.relational.RelationalFeatures or None, default None
     If X contains facts (`hedgerow.relational.Atoms`, or lists whose positions are sets of atoms):
-    what turns them into queries, which are the attributes of the model. ``queries_`` is the fitted
-    copy. None: ``RelationalFeatures()``.
+    the transformer that turns them into queries, which are the attributes of the model.
+    ``queries_`` is the fitted copy. None: ``RelationalFeatures()``.
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
@@ -103,7 +103,7 @@ f1_labels : list of labels or None, default None
 f1_average : {"macro", "micro"}, default "macro"
     "macro": the mean of the F1 of these labels. "micro": one F1 from the sums of their counts.
 n_jobs : int or None, default None
-    Number of threads; None or -1 is all cores. The result does not depend on it.
+    Number of threads; None or -1 means all cores. The result does not depend on it.
 verbose : int, default 0
     1: show progress, as a bar in a terminal or notebook, otherwise in lines. 2: always in lines.
 """

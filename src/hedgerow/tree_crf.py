@@ -136,11 +136,11 @@ class TreeCRF(Estimator):
     transitions : {"weights", "trees"}, default "weights"
         How transitions between labels are scored. "weights": one weight per label pattern, whatever
         the input. "trees": in addition, trees that can split on the input and on the `order`
-        previous labels, so that a column can mean one thing after B, and another after D. This
-        takes more time and memory: about 16 bytes per position and pair of labels (above order 1:
-        per arc of the label automaton). The maximum is 255 labels. ``label_patterns=[]`` leaves
-        only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et
-        al. (2008).
+        previous labels, so that a column can mean one thing after label B and another after label
+        D. This takes more time and memory: about 16 bytes per position and pair of labels (above
+        order 1: per arc of the label automaton). The maximum is 255 labels. ``label_patterns=[]``
+        leaves only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of
+        Dietterich et al. (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns are updated. "bound": with the same bound as the trees.
         "exact": in addition by a few iterations of L-BFGS every eighth round, which takes longer.
@@ -161,7 +161,7 @@ class TreeCRF(Estimator):
         less time.
     sampling_method : {"uniform", "gradient_based"}, default "uniform"
         What `subsample` samples. "uniform": sequences, all with the same probability.
-        "gradient_based": examples (a position and a label), with a probability in proportion to
+        "gradient_based": examples (a position and a label), with a probability proportional to
         their gradient and a weight of 1 / probability, so that sums are unbiased (importance
         sampling).
     stratified : bool, default False
@@ -171,8 +171,8 @@ class TreeCRF(Estimator):
         Number of negative examples that are kept per positive one.
     negative_weight : {"unbiased", "none", "balanced"}, default "unbiased"
         Weight of the negative examples that are kept. "unbiased": they stand for all negative ones,
-        so that sums are unbiased. "none": 1, which favours observed labels. "balanced": together as
-        much as the positive examples.
+        so that sums are unbiased. "none": 1, which favours observed labels. "balanced": they have
+        the same total weight as the positive examples.
     objective : str or object, default "likelihood"
         What training maximises: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
@@ -181,12 +181,12 @@ class TreeCRF(Estimator):
         "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
         the likelihood with the costs of errors (`label_costs`) added to the scores of wrong labels,
         so that costly errors become less probable (Gimpel and Smith 2010); or an object with the
-        methods value and gradient, see `hedgerow.objectives.Objective`. Positions whose label is
-        not known count only for the likelihood, or softmax margin, of the others.
+        methods value and gradient, see `hedgerow.objectives.Objective`. A position whose label is
+        not known matters only for the likelihood, or softmax margin, of the known labels.
     sharpness : float, default 5.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
-        an eighth of it.
+        an eighth of this value.
     warm_rounds : int or None, default None
         Number of rounds at the beginning that maximise the likelihood, before those that maximise
         the objective. None: a fifth of the rounds, four fifths for "f1", or the rounds of `init`.
@@ -218,8 +218,8 @@ class TreeCRF(Estimator):
     base_folds : int or None, default None
         Number of folds for cross-fitting an unfitted base: each training sequence is scored by a
         base that was trained on the other folds, so that it is treated like a new sequence. 0: no
-        cross-fitting; the base is then trained on the same labels, which leaves little for the
-        trees to learn. None: 5, or 0 for a fitted base.
+        cross-fitting; the base then scores the sequences that it was trained on, which leaves
+        little for the trees to learn. None: 5, or 0 for a fitted base.
     device : {"cpu", "cuda"}, default "cpu"
         Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
         ``hedgerow[cuda]``. The model is the same kind of object in both cases; with
@@ -239,7 +239,7 @@ class TreeCRF(Estimator):
         Training loss per position: the negative log-likelihood, or the value of the objective with
         the sign changed, depending on what the last round optimised.
     history_ : dict of lists
-        One entry per round: ``loss`` (of what the round optimised, per position) and
+        One entry per round: ``loss`` (of the objective of that round, per position) and
         ``accuracy`` on the training data; with an `eval_set` also ``eval_loss`` (of the objective),
         ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
         training sequences ``validation_loss`` and so on. Accuracies and metrics use one decoder:

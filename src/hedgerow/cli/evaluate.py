@@ -32,9 +32,9 @@ Prints the accuracy with both decoders, the share of sequences without an error,
 precision, recall and F1 of every label, the most frequent confusions, and the
 log-likelihood. All but the first use the decoder of the model, or --decode.
 
-If labels look like chunks (B-NP, I-NP, O), also the scores of chunks, as the
-CoNLL evaluation script counts them. A label that did not occur in training
-counts as an error. Two models are compared by McNemar's test.
+If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
+counted as in the CoNLL evaluation script. A label that did not occur in
+training counts as an error. Two models are compared by McNemar's test.
 
 --bootstrap draws whole sequences with replacement, N times, and prints the 95 %
 confidence intervals of the main scores; with two models those of the

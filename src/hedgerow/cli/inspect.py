@@ -24,7 +24,7 @@ DESCRIPTION = """\
 Print what a model is and what it has learned: parameters that differ from the
 defaults, labels, the largest weights or most important features, and
 transitions. With a file, explain the label of a position; a table without its
-group column is one sequence.
+group column is read as one sequence.
 """
 EXAMPLES = """\
   hedgerow inspect chunks.hedgerow
@@ -49,7 +49,7 @@ def add_command(commands: Commands) -> None:
         help="label to compare it with; by default the runner-up",
     )
     add_decode(parser)
-    add("--top", type=int, default=20, metavar="N", help="rows of the lists; 20")
+    add("--top", type=int, default=20, metavar="N", help="number of rows in each list; 20")
 
 
 def run(options: argparse.Namespace) -> None:

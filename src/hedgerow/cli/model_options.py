@@ -60,7 +60,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         choices=("cpu", "cuda"),
         help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
     )
-    add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
+    add("--learning-rate", type=float, metavar="R", help="trees: multiplies every step; 0.3")
     add(
         "--early-stopping",
         type=int,

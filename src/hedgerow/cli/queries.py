@@ -49,7 +49,7 @@ def add_command(commands: Commands) -> None:
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--save", metavar="FILE", help="where to write the queries")
-    where.add_argument("--load", metavar="FILE", help="queries that --save has written")
+    where.add_argument("--load", metavar="FILE", help="queries written by --save")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -20,9 +20,9 @@ DESCRIPTION = """\
 Write a report about a model: one HTML file that needs no network.
 
 It shows learning curves, transitions, the most important features, and trees.
-With a labelled file also the confusion matrix, segments, calibration, and a
-browser of the sequences, the worst ones first. With a second model between the
-first and the file, both are compared on it.
+With a labelled file it also shows the confusion matrix, segments, calibration,
+and a browser of the sequences, the worst ones first. If you name a second model
+between the first one and the file, the two are compared on that file.
 """
 EXAMPLES = """\
   hedgerow report chunks.hedgerow -o report.html
@@ -40,7 +40,7 @@ def add_command(commands: Commands) -> None:
         "files",
         metavar="[MODEL] DATA",
         nargs="*",
-        help="labelled file to show the model on, after a second model to compare with",
+        help="labelled file to evaluate the model on; before it, a second model to compare with",
     )
     add("-o", "--output", metavar="PAGE", required=True, help="output: an .html file")
     add_decode(parser)

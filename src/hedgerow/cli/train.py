@@ -32,7 +32,7 @@ SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
 Train a model on a labelled file.
 
-The format is recognised by the file's name and first lines: CoNLL columns (a
+The format is recognised from the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
 or JSON lines (--group names the column with the sequence ids), CRFsuite
 attributes; each may be gzipped, and - is standard input. A JSON schema names
@@ -65,7 +65,7 @@ def add_command(commands: Commands) -> None:
         help="training file; - is standard input. Several Parquet files are one data set, which "
         "may be larger than memory",
     )
-    add("-m", "--model-file", metavar="MODEL", required=True, help="output file of the model")
+    add("-m", "--model-file", metavar="MODEL", required=True, help="output file for the model")
     add(
         "--dev",
         metavar="FILE",

@@ -1,7 +1,7 @@
-"""Communication between the workers of a training that is spread over several processes.
+"""Communication between workers, such as processes on several machines, that train one model.
 
-Each worker holds whole sequences. All that depends on all of them is a sum, a maximum or a union,
-and becomes the same on every worker by way of a `Comm`.
+Each worker holds whole sequences. Everything that depends on all sequences is a sum, a maximum or a
+union, which a `Comm` computes, with the same result on every worker.
 """
 
 from hedgerow.comm.mpi import MPIComm

@@ -16,14 +16,14 @@ Number = TypeVar("Number", np.int64, np.float64)
 class MPIComm:
     """Processes of an MPI program, each of which calls ``fit(..., comm=MPIComm())``.
 
-    Start it by ``mpiexec -n 4 python -m mpi4py program.py``: then an error of one process ends all
-    of them, which otherwise would wait for it.
+    Start the program with ``mpiexec -n 4 python -m mpi4py program.py``, so that an error in one
+    process ends all of them. Otherwise, the others would wait for it.
 
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm, optional
-        The processes that take part; all of the program by default, ``MPI.COMM_WORLD``. Only
-        buffers of NumPy and objects that can be pickled go through it.
+        The processes that take part; by default all processes of the program, ``MPI.COMM_WORLD``.
+        Only NumPy buffers and picklable objects are sent.
     """
 
     def __init__(self, communicator: Any = None) -> None:
@@ -54,11 +54,11 @@ class MPIComm:
         return out
 
     def gather(self, value: T) -> list[T]:
-        """Objects of all workers, by rank, on every worker."""
+        """Collect one object from each worker, ordered by rank, on every worker."""
         objects: list[T] = self._communicator.allgather(value)
         return objects
 
     def broadcast(self, value: T, root: int = 0) -> T:
-        """The object of one worker, on every worker."""
+        """Send the object of one worker to all workers."""
         found: T = self._communicator.bcast(value, root)
         return found

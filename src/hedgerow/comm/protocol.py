@@ -14,11 +14,11 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 class WorkerError(RuntimeError):
-    """The workers of a training do not agree, or one of them has failed."""
+    """The workers of a training run disagree, or one of them has failed."""
 
 
 class LostContactError(WorkerError):
-    """A worker cannot go on because another one has failed or does not answer."""
+    """A worker cannot continue because another one has failed or does not answer."""
 
 
 @runtime_checkable
@@ -46,21 +46,21 @@ class Comm(Protocol):
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum of the arrays of all workers, element by element, modulo 2^64.
 
-        Integers alone, so that it does not depend on the order of the workers.
+        Only integers, so that the result does not depend on the order of the workers.
         """
 
     def max(self, values: NDArray[Number]) -> NDArray[Number]:
-        """Maximum of the arrays of all workers, element by element; no NaN."""
+        """Maximum of the arrays of all workers, element by element; NaN is not allowed."""
 
     def gather(self, value: T) -> list[T]:
-        """Objects of all workers, by rank, on every worker."""
+        """Collect one object from each worker, ordered by rank, on every worker."""
 
     def broadcast(self, value: T, root: int = 0) -> T:
-        """The object of one worker, on every worker; what the others pass is ignored."""
+        """Send the object of one worker to all workers; what the others pass is ignored."""
 
 
 class Alone:
-    """One worker alone: nothing is sent."""
+    """A single worker: nothing is sent."""
 
     rank = 0
     size = 1
@@ -74,7 +74,7 @@ class Alone:
         return values
 
     def gather(self, value: T) -> list[T]:
-        """The object alone."""
+        """A list with only this object."""
         return [value]
 
     def broadcast(self, value: T, root: int = 0) -> T:
@@ -86,7 +86,7 @@ ALONE = Alone()
 
 
 def check_comm(comm: Any) -> Comm:
-    """The argument of `fit`, None being one worker alone; raises TypeError."""
+    """The argument `comm` of `fit`, where None means a single worker; raises TypeError."""
     if comm is None:
         return ALONE
     if not isinstance(comm, Comm):

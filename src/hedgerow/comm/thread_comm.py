@@ -20,16 +20,16 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 class ThreadComm:
-    """One of several threads that stand for workers; `run` makes them.
+    """One of several threads that act as workers; `run` creates them.
 
     Parameters
     ----------
     rank
         Number of this worker, from 0.
     barrier
-        Where all of them meet; its timeout is how long they wait for each other.
+        The barrier at which all threads meet; its timeout is how long they wait for each other.
     slots
-        What each of them has to say, one place per worker.
+        The values that are exchanged, one slot per worker.
     """
 
     def __init__(self, rank: int, barrier: Barrier, slots: list[Any]) -> None:
@@ -40,9 +40,9 @@ class ThreadComm:
 
     @classmethod
     def run(cls, size: int, work: Callable[[ThreadComm], T], *, timeout: float = 60.0) -> list[T]:
-        """Call a function with each of ``size`` workers, in threads; returns what they return.
+        """Call a function once for each of ``size`` workers, in threads, and return the results.
 
-        The first error that is not a consequence of another is raised.
+        If workers fail, the first error that is not a consequence of another one is raised.
         """
         barrier, slots = Barrier(size, timeout=timeout), [None] * size
 
@@ -71,7 +71,7 @@ class ThreadComm:
         return largest
 
     def gather(self, value: T) -> list[T]:
-        """Objects of all workers, by rank, on every worker."""
+        """Collect one object from each worker, ordered by rank, on every worker."""
         try:
             self._slots[self.rank] = value
             self._barrier.wait()
@@ -85,5 +85,5 @@ class ThreadComm:
         return found
 
     def broadcast(self, value: T, root: int = 0) -> T:
-        """The object of one worker, on every worker."""
+        """Send the object of one worker to all workers."""
         return self.gather(value)[root]

@@ -46,10 +46,10 @@ _quiet = _Quiet()
 
 
 class XGBoostComm:
-    """Processes within a ``xgboost.collective.CommunicatorContext``, such as workers of Dask.
+    """Processes in an ``xgboost.collective.CommunicatorContext``, such as Dask workers.
 
-    To be made inside of the context, or by `connect`, and used from one thread. A worker that
-    fails, or is silent for longer than the timeout, is a `LostContactError` on all others.
+    Create it inside the context, or with `connect`, and use it from one thread only. If a worker
+    fails, or does not answer within the timeout, all others raise a `LostContactError`.
     """
 
     def __init__(self) -> None:
@@ -62,18 +62,18 @@ class XGBoostComm:
     @classmethod
     @contextmanager
     def connect(cls, arguments: Mapping[str, Any]) -> Iterator[XGBoostComm]:
-        """Connect this process to the others, for a ``with``.
+        """Connect this process to the others, as a context manager.
 
         Parameters
         ----------
         arguments
-            Those of ``xgboost.collective.init``: what ``worker_args`` of a tracker returns, and
-            ``dmlc_timeout``, the seconds that a worker waits for another.
+            Arguments of ``xgboost.collective.init``: those that ``worker_args`` of a tracker
+            returns, and ``dmlc_timeout``, the number of seconds that a worker waits for another.
 
         Raises
         ------
         LostContactError
-            The workers do not find each other.
+            If the workers cannot connect to each other.
         """
         import xgboost
         from xgboost import collective
@@ -107,7 +107,7 @@ class XGBoostComm:
         return found.reshape(values.shape)
 
     def gather(self, value: T) -> list[T]:
-        """Objects of all workers, by rank, on every worker."""
+        """Collect one object from each worker, ordered by rank, on every worker."""
         # Two sums, in which each worker has zeros where others have what they say: to broadcast it
         # from each in turn would take a message per worker.
         own = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -126,7 +126,7 @@ class XGBoostComm:
         ]
 
     def broadcast(self, value: T, root: int = 0) -> T:
-        """The object of one worker, on every worker."""
+        """Send the object of one worker to all workers."""
         wrapped = (value,) if root == self.rank else None  # None itself cannot be sent
         found: tuple[T] = self._call(self._collective.broadcast, wrapped, root)
         return found[0]

@@ -1,7 +1,8 @@
 """Training and prediction on Dask clusters, and on Parquet files that workers read.
 
 `TreeCRF` and `LinearCRF` are the ordinary estimators, whose `fit` also takes a Dask DataFrame or
-the paths of Parquet files. It needs the packages that ``pip install 'hedgerow[dask]'`` brings.
+the paths of Parquet files. Install the packages that it needs:
+``pip install 'hedgerow[dask]'``.
 """
 
 from hedgerow.comm import WorkerError

@@ -62,17 +62,17 @@ class OnDask(_Base):
 
         The model, and the file that `save` writes, are the same, bit for bit, as on one machine,
         for any number of workers and however the sequences are divided among them. Every worker
-        that holds some of the data trains, with as many threads as it has unless `n_jobs` is set.
+        that holds some of the data takes part, with all of its threads unless `n_jobs` is set.
 
         Parameters
         ----------
-        X : Dask DataFrame, or the path of Parquet files
+        X : Dask DataFrame, or paths of Parquet files
             One row per position, with the sequence ids in the column that the parameter
             `group_column` names. A path may be a file, a folder, or a pattern such as
-            ``"data/*.parquet"``, or a list of them; the workers read the files, so they must see
-            them under these paths. All rows of a group must be in one partition or
-            file, one after the other, unless `shuffle` is given. Data of any other form are
-            trained on in this process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
+            ``"data/*.parquet"``, or a list of them; the workers read the files, so these paths must
+            be valid on all of them. All rows of a group must be in one partition or file, one after
+            the other, unless `shuffle` is given. For any other X, the model is trained in this
+            process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
         y : str
             Name of the column of X that holds the labels.
         sample_weight : str, optional
@@ -99,8 +99,8 @@ class OnDask(_Base):
         hedgerow.comm.WorkerError
             A worker was lost, did not answer in time, or rounds differently from the others.
         ValueError, TypeError
-            As on one machine, with the names of the partition and the group; or a group is in two
-            partitions.
+            As on one machine, and the message also names the partition and the group; or if a group
+            is in two partitions.
         """
         if not (is_dask_frame(X) or is_parquet(X)):
             return super().fit(
@@ -127,14 +127,14 @@ class OnDask(_Base):
         checkpoint: Checkpoint | None = None,
         timeout: float = TIMEOUT,
     ) -> AnyEstimator:
-        """Train the model on Parquet files that workers read as the command line does.
+        """Train the model on Parquet files, which the workers read as the command line would.
 
         Parameters
         ----------
         paths
             See `fit`.
         recipe
-            How they are read, see `hedgerow.files.make_recipe`.
+            How the files are read, see `hedgerow.files.make_recipe`.
         client, eval_set, checkpoint, timeout
             See `fit`.
         """
@@ -173,9 +173,9 @@ class OnDask(_Base):
     ) -> Any:
         """Label every position.
 
-        Of a Dask DataFrame, whose partitions hold whole sequences, a Dask Series, partition by
-        partition, with the index of X; nothing is computed until it is asked for. All else is as
-        on one machine, see `hedgerow.TreeCRF.predict`.
+        If X is a Dask DataFrame, its partitions must hold whole sequences, and the result is a Dask
+        Series with the same partitions and index. It is lazy: labels are computed when they are
+        needed. Any other X is treated as on one machine, see `hedgerow.TreeCRF.predict`.
         """
         given = {
             "groups": groups,
@@ -200,9 +200,9 @@ class OnDask(_Base):
     ) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
-        Of a Dask DataFrame, whose partitions hold whole sequences, a Dask DataFrame with a column
-        for each label, partition by partition. All else is as on one machine, see
-        `hedgerow.TreeCRF.predict_marginals`.
+        If X is a Dask DataFrame, its partitions must hold whole sequences, and the result is a Dask
+        DataFrame with the same partitions and one column per label. Any other X is treated as on
+        one machine, see `hedgerow.TreeCRF.predict_marginals`.
         """
         given = {
             "groups": groups,

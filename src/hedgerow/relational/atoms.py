@@ -20,7 +20,7 @@ EXPECTED = "Atoms, or a list of sequences whose positions are sets or lists of a
 
 
 class AtomSequence:
-    """One sequence of `Atoms`, as an entry of lists of sequences, for example in folds."""
+    """One sequence of `Atoms`, for lists of sequences such as cross-validation folds."""
 
     how_to_encode = (
         "which holds facts, but the model was fitted on other data; turn facts into attributes by "
@@ -42,14 +42,14 @@ class AtomSequence:
 class Atoms(Sequence[AtomSequence]):
     """Sequences whose positions are sets of facts, with background knowledge.
 
-    A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. At a position it
+    A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. A fact at a position
     describes that position, which is its first argument in queries: ``ls(T, X)``.
 
     Parameters
     ----------
     sequences : list of lists
-        For each position a list or a set of atoms: tuples of a predicate, a string, and its
-        arguments, strings or numbers. ``At(2)`` as an argument is a position of the same sequence,
+        For each position a list or a set of atoms: tuples of a predicate (a string) and its
+        arguments (strings or numbers). ``At(2)`` as an argument is a position of the same sequence,
         so that ``("head", At(2))`` is a link.
     background : list of atoms
         Facts without a position that hold in all sequences: ``("ext", "report.tex", "tex")``.
@@ -101,7 +101,7 @@ class Atoms(Sequence[AtomSequence]):
         key: str | None = None,
         references: Iterable[str] = (),
     ) -> Atoms:
-        """Read tables: one of events, which are the positions, and tables of facts about them.
+        """Read a table of events, one row per position, and tables of facts about them.
 
         Parameters
         ----------

@@ -56,9 +56,9 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     A query is a conjunction of up to `depth` literals, ``ls(X) & previous: cd(X)``: this position
     has ls of some X, and the previous one has cd of the same X. Shared variables compare constants
     without naming them, so that a model works for constants that did not occur in training. `fit`
-    finds all queries that modes allow and that hold at `min_count` positions or more; `transform`
-    gives for each position the names of those that hold there, which `TreeCRF` and `LinearCRF`
-    take as attributes.
+    finds all queries that the modes allow and that hold at `min_count` positions or more;
+    `transform` returns, for each position, the names of those that hold there, which `TreeCRF` and
+    `LinearCRF` accept as attributes.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     max_variables : int, default 4
         Maximum number of variables of a query.
     max_bindings : int, default 64
-        Maximum number of ways to bind the variables of a query at a position that are tried, in
-        the order of the facts. A query that only later bindings satisfy is not found.
+        Maximum number of ways to bind the variables of a query that are tried at a position, in the
+        order of the facts. A query that only later bindings satisfy is not found.
     max_queries : int, default 100000
         If more queries are found, `fit` raises an error with advice.
 
@@ -91,7 +91,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     n_queries_ : int
         Number of queries.
     counts_ : (n_queries_,) array
-        Positions of the training data at which each of them holds.
+        Number of training positions at which each query holds.
 
     Notes
     -----
@@ -191,12 +191,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return [query for _, query in sorted(instances_of(self.steps_), key=lambda pair: pair[0])]
 
     def only(self, names: Collection[str]) -> RelationalFeatures:
-        """The same with some of the queries, by name, which are renumbered."""
+        """A copy with only the queries of these names, renumbered."""
         kept = [number for number, query in enumerate(self.listed()) if query.name in names]
         return self.take(kept)
 
     def take(self, numbers: list[int]) -> RelationalFeatures:
-        """The same with some of the queries, by number, which are renumbered."""
+        """A copy with only the queries of these numbers, renumbered."""
         queries = self.listed()
         return self.extended([queries[number] for number in numbers], self.counts_[numbers], [])
 

@@ -29,14 +29,14 @@ class Deviance:
     baseline : object
         The method that the others are compared with.
     methods : table
-        One row for each other method: its ``coefficient``, the change of the log-odds of a correct
-        answer from the baseline to this method, with its ``standard_error``, ``z`` and
+        One row for each other method: its ``coefficient``, the difference in the log-odds of a
+        correct answer between this method and the baseline, with its ``standard_error``, ``z`` and
         ``wald_p_value``; the ``statistic`` of the likelihood-ratio test of this method against the
         baseline, and its ``p_value``. A method that is never wrong has the coefficient inf, one
         that is never right -inf; Wald's test is then NaN, but the likelihood-ratio test is still
         valid.
     statistic : float
-        Increase of the deviance if all methods are assumed to be equally good; divided by
+        Increase in the deviance if all methods are assumed to be equally good; divided by
         `dispersion` and `df` for a quasi-binomial.
     df : int
         Degrees of freedom of the statistic: number of methods minus 1.
@@ -104,7 +104,7 @@ def deviance(
     baseline : optional
         The method that the others are compared with; None: the first one.
     dispersion : {"binomial", "quasi"}, default "binomial"
-        Whether answers are assumed to be independent ("binomial").
+        "binomial": answers are assumed to be independent. "quasi": the dispersion is estimated.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class Bootstrap:
     Attributes
     ----------
     value : float
-        The score of all sequences; for two models, the score of the first minus that of the second.
+        The score on all sequences; for two models, the score of the first minus that of the second.
     low, high : float
         Confidence interval.
     standard_error : float
@@ -73,7 +73,7 @@ def bootstrap(
     method: Method = "percentile",
     random_state: Any = None,
 ) -> Bootstrap:
-    """Confidence interval of a score, or of the difference of two models, by the bootstrap.
+    """Confidence interval of a score, or of the difference between two models, by the bootstrap.
 
     Many samples of the same size are drawn from the sequences, with replacement, and scored. Whole
     sequences are drawn, because their positions depend on each other. Two models are scored on the
