@@ -106,8 +106,9 @@ def summarise(records: list[common.Record]) -> common.Record:
 def gains(counts: list[Counts], base: list[Counts]) -> common.Record:
     """How much more accurate than `base`, in points, with 95 % intervals; paired by seed.
 
-    A resample draws test sequences and, of n seeds, n - 1: the variance of a mean over few seeds
-    would otherwise be underestimated by (n - 1) / n.
+    A resample draws test sequences and, of n seeds, n - 1: with n draws the variance of a mean over
+    few seeds would be underestimated by a factor of (n - 1) / n. One seed gives an interval over
+    test sequences alone.
     """
     lengths, n_seeds = base[0]["lengths"], len(base)
     rng = np.random.default_rng(0)
