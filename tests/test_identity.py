@@ -1,6 +1,9 @@
 """Identities of sequences: by name or by content, whatever their order."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 
 from hedgerow import _core
 from hedgerow.comm import ALONE, ThreadComm
@@ -22,6 +25,15 @@ def test_by_content():
     assert sorted(there.tolist()) == sorted(back.tolist())
     assert there[1] == back[2]
     assert there[3] == back[0]
+
+
+def test_categories_may_have_other_numbers():
+    frame = pd.DataFrame({"text": ["b", "a", None, "c", "b"]})
+    sequences = encode(frame, np.array([0, 0, 1, 2, 2]), None)
+    sequences = replace(sequences, ids=None)
+    some = sequences.select(np.array([2, 3, 4]), np.array([0, 1, 3]))
+    assert some.categorical[0].categories != sequences.categorical[0].categories
+    assert identify_sequences(some).tolist() == identify_sequences(sequences)[1:].tolist()
 
 
 def test_sequences_that_hold_the_same_are_told_apart_by_what_belongs_to_them():

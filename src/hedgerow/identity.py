@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -41,17 +41,19 @@ def identify_sequences(
     numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
     which number.
     """
-    own = np.stack([_digest_names(sequences, attributes), _digest_arrays(sequences, more)])
-    parts = comm.gather(own)
-    found, ties = np.concatenate(parts, axis=1)
-    order = np.lexsort((ties, found))
+    parts = comm.gather(_digest_names(sequences, attributes))
+    found = np.concatenate(parts)
+    order = np.argsort(found, kind="stable")
+    if (np.diff(found[order]) == 0).any():  # only then do the others matter
+        ties = np.concatenate(comm.gather(_digest_arrays(sequences, more)))
+        order = np.lexsort((ties, found))
     ordered = found[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
     firsts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
     numbers = (np.arange(len(order)) - firsts).astype(np.uint64)
     found[order] = _mix(ordered + numbers)
-    first = sum(part.shape[1] for part in parts[: comm.rank])
-    mine: Identities = found[first : first + own.shape[1]]
+    first = sum(map(len, parts[: comm.rank]))
+    mine: Identities = found[first : first + len(parts[comm.rank])]
     return mine
 
 
@@ -94,11 +96,19 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
 def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
     """Digests of the names of sequences, or of their contents, (S,)."""
     if sequences.ids is not None:
-        names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
-        return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
-    columns = [column.codes for column in sequences.categorical]
+        return _digest_strings(map(str, sequences.ids))
+    # Workers may number categories differently; a missing value has the code -1.
+    columns = [
+        np.append(_digest_strings(column.categories), np.uint64(0))[column.codes]
+        for column in sequences.categorical
+    ]
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
     return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
+
+
+def _digest_strings(strings: Iterable[str]) -> Identities:
+    digests = (hashlib.blake2b(string.encode(), digest_size=8) for string in strings)
+    return np.fromiter(map(_to_number, digests), np.uint64)
 
 
 def _digest_arrays(

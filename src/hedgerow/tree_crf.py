@@ -226,7 +226,7 @@ class TreeCRF(Estimator):
         trees to learn. None: 5, or 0 for a fitted base.
     device : {"cpu", "cuda"}, default "cpu"
         Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
-        ``hedgerow[cuda]`` (experimental). The model is the same kind of object in both cases; with
+        ``hedgerow[cuda]``. The model is the same kind of object in both cases; with
         "cuda", labels and marginals are predicted on a GPU if there is one. Settings that the GPU
         does not support raise an error; see the guide to training on a GPU.
     <parameters of both estimators>

@@ -40,11 +40,9 @@ SHARED = {
 # What needs the examples of all workers at once.
 FOR_ONE_WORKER = {
     ("form", "facts"),
-    ("watched", "held out"),
     ("transitions", "trees"),
-    *(("sampled", how) for how in ("by label", "by gradient")),
-    *(("missing_values", method) for method in ("fractional", "surrogate", "impute")),
-    *(("base", base) for base in ("weights folds", "pairs", "trees folds")),
+    ("missing_values", "fractional"),
+    ("missing_values", "surrogate"),
 }
 OWN = {
     LinearCRF: {

@@ -40,6 +40,7 @@ TRAININGS = [
     ("TreeCRF", {}),
     ("TreeCRF", {"order": 3, "window": 2}),
     ("TreeCRF", {"subsample": 0.5, "colsample_bynode": 0.5, "random_state": 1}),
+    ("TreeCRF", {"stratified": True, "random_state": 1}),
     ("TreeCRF", {"class_weight": "balanced", "line_search": True}),
     ("TreeCRF", {"newton": False, "direction": "conjugate"}),
     ("TreeCRF", {"objective": "pointwise"}),

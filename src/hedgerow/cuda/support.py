@@ -70,8 +70,8 @@ def bytes_of_training(
     """Memory that training takes: for each row, which is a position or padding, and for trees."""
     n_words = -(-columns.n_columns // 4)
     # Scores before and after a step, marginals, derivatives, and two lists of examples; bins by row
-    # and by column; messages, gammas, labels, and where rows are.
-    by_row = 56 * n_labels + columns.n_columns + 4 * n_words + 23
+    # and by column; messages, gammas, labels, where rows are; and what Viterbi leaves behind.
+    by_row = 57 * n_labels + columns.n_columns + 4 * n_words + 28
     if not isinstance(objective, Likelihood):
         by_row += 40 * n_labels  # slopes, a direction, and what moves along it
     if has_position_weights:
