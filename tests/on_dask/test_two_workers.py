@@ -19,6 +19,7 @@ from hedgerow import Checkpoint
 from hedgerow.cli import main
 from hedgerow.comm import WorkerError
 from hedgerow.comm.tracker import track
+from hedgerow.dask.watch import find_workers
 from reference.daily_tables import daily_table
 from reference.shuffled import make_sequences, to_items
 from reference.trainings import Brier, saved
@@ -154,7 +155,7 @@ def fit_on_workers(client, crf, X, y, folder):
         crf.fit(X[comm.rank :: 2], y[comm.rank :: 2], comm=comm).save(path)
         return path.read_bytes()
 
-    addresses = sorted(client.scheduler_info()["workers"])
+    addresses = sorted(find_workers(client))
     with track(2, "127.0.0.1") as connection:
         futures = [
             client.submit(in_collective, connection, work, workers=[address], pure=False)

@@ -30,7 +30,14 @@ class Cluster:
         self.beating = beating
         self.now = 0.0
 
-    def scheduler_info(self, n_workers):
+    @property
+    def scheduler(self):
+        return self
+
+    def sync(self, ask):
+        return ask()
+
+    def identity(self):
         self.now += self.beating
         return {"workers": {address: {"last_seen": self.now} for address in self.addresses}}
 

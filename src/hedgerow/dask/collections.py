@@ -9,6 +9,7 @@ from distributed import Client, futures_of, wait
 from hedgerow.dask.cluster import Plan, spread
 from hedgerow.dask.local_data import ColumnRoles
 from hedgerow.dask.partitions import ParquetRows, Part, find_files, is_parquet
+from hedgerow.dask.watch import find_workers
 from hedgerow.files import count_rows
 
 __all__ = ["is_dask_frame", "plan_frame", "plan_parquet", "shuffle_frame"]
@@ -65,7 +66,7 @@ def _check_any(n_parts: int) -> None:
 
 
 def _addresses(client: Client) -> list[str]:
-    found = list(client.scheduler_info(n_workers=-1)["workers"])
+    found = list(find_workers(client))
     if not found:
         raise ValueError("the cluster of the client has no workers; start some, and fit again")
     return found

@@ -12,7 +12,7 @@ from distributed.scheduler import KilledWorker
 
 from hedgerow.comm import LostContactError, WorkerError
 
-__all__ = ["Watch", "answer_time"]
+__all__ = ["Watch", "answer_time", "find_workers"]
 
 # Seconds between two looks at whether all workers are still there.
 PERIOD = 0.5
@@ -24,6 +24,16 @@ GRACE, SHARE = 5.0, 0.25
 def answer_time(timeout: float) -> int:
     """Whole seconds that a worker waits for another, so that the client knows in time."""
     return max(1, round(timeout - _grace(timeout)))
+
+
+def find_workers(client: Client) -> dict[str, Any]:
+    """What the scheduler knows about each worker, by its address.
+
+    Not by `Client.scheduler_info`: the client refreshes what that returns in the background, at
+    times without any workers.
+    """
+    found: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
+    return found
 
 
 class Watch:
@@ -85,7 +95,7 @@ class Watch:
 
     def _check_heartbeats(self, addresses: Collection[str]) -> None:
         """Raise WorkerError if a worker is gone, or its last sign of life is too long ago."""
-        workers, now = self._client.scheduler_info(n_workers=-1)["workers"], time.monotonic()
+        workers, now = find_workers(self._client), time.monotonic()
         if lost := set(addresses) - set(workers):
             raise _failure("was lost", lost)
         silent = []
