@@ -7,6 +7,7 @@ scikit-learn. Positions whose label is not known are left out.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from hedgerow.scorers import PositionScorer
 from hedgerow.suggestions import suggest
 
 __all__ = ["ALWAYS", "EvalMetric", "EvalMetrics", "Metric", "MetricOrName", "read_eval_metric"]
+
+# Which warnings are ignored holds for all threads of the process, so only one may change it.
+QUIET = threading.RLock()
 
 LabelLists = list[list[Any]]
 Metric = Callable[[LabelLists, LabelLists], float]
@@ -65,7 +69,7 @@ class EvalMetric:
     def measure(self, y_true: LabelLists, y_pred: LabelLists) -> float:
         """The value; raises ValueError if the metric fails or is not finite."""
         try:
-            with warnings.catch_warnings():
+            with QUIET, warnings.catch_warnings():
                 # In the first rounds some labels are never predicted, and an eval set may have few
                 # labels.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
