@@ -89,7 +89,7 @@ class Measured(ABC):
 
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of the edges, in their shape; not available after `slopes`."""
-        raise NotImplementedError(f"{type(self).__name__} knows no marginals of edges")
+        raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")
 
     def edge_counts(self) -> EdgeCounts | None:
         """Counts from which the slopes of the edges are computed; None if they are not counts."""
