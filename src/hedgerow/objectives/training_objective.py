@@ -134,7 +134,7 @@ class TrainingObjective(ABC):
     decode: ClassVar[Decode | None]
     """The decoder that it trains a model for; None if either may be the better one."""
     needs_all_labels: ClassVar[str | None] = None
-    """Why all labels must be known; None if they need not be."""
+    """The setting that needs all labels, for a message; None if labels may be missing."""
     is_smooth: ClassVar[bool] = True
     """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
     needs_warm_start: ClassVar[bool] = True
