@@ -1,4 +1,4 @@
-"""Checkpoints: their files, and what they refuse."""
+"""Checkpoints: their files, and when they are refused."""
 
 import errno
 import multiprocessing

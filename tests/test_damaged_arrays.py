@@ -1,4 +1,4 @@
-"""Model files whose arrays do not fit each other are refused in words."""
+"""Model files with inconsistent arrays are refused with a clear error."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Descriptions: equal for what is the same, others for others, and refused where none is true."""
+"""Descriptions of parameters: equal if and only if the values are; others are refused."""
 
 import json
 from collections import namedtuple

@@ -1,4 +1,4 @@
-"""Locks: one training at a time, and none that a kill leaves behind."""
+"""Locks: one training run at a time, released after a kill."""
 
 import errno
 import itertools

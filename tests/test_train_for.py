@@ -1,4 +1,4 @@
-"""Training for what will be measured: what holds of both estimators and of every objective."""
+"""Objectives: properties of both estimators with every objective."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ class SoftF1:
 
 
 def value_of(objective, crf, X, y):
-    """What a model is worth, per position."""
+    """The value of the objective per position."""
     codes = np.searchsorted(crf.classes_, np.concatenate(y)).astype(np.int32)
     weights = np.ones(len(codes))
     return objective.value(crf.predict_proba(X), codes, weights) / len(codes)

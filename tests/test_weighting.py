@@ -1,4 +1,4 @@
-"""How much sequences and labels count."""
+"""Weights of sequences and labels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""hedgerow demo: reads words that it has not seen."""
+"""hedgerow demo: predicts words that it was not trained on."""
 
 import numpy as np
 import pytest

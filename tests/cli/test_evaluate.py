@@ -1,4 +1,4 @@
-"""hedgerow eval: the figures are those of the library, laid out for people or programs."""
+"""hedgerow eval: the metrics of the library, as text or JSON."""
 
 import json
 import re

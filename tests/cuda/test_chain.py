@@ -27,14 +27,14 @@ def draw(rng, lengths, n_labels, scale=2.0):
 
 
 def put(device, layout, nodes):
-    """Scores as they lie on the device."""
+    """Scores in the layout of the device."""
     by_row = np.zeros((layout.n_rows, nodes.shape[1]))
     by_row[layout.rows] = nodes
     return device.upload(by_row)
 
 
 def check(device, scores, codes, weights, tolerance=1e-12):
-    """Compare everything with what the core finds."""
+    """Compare all results with those of the core."""
     layout = Layout.plan(scores.offsets, scores.n_labels)
     chain = DeviceChain(device, layout, scores.n_labels, codes, weights)
     found = chain.measure(put(device, layout, scores.nodes), scores.arcs)

@@ -1,4 +1,4 @@
-"""What a device refuses, by name, and what it says where there is none."""
+"""Unsupported settings of a device, and errors without a device."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -93,7 +93,7 @@ def test_other_devices_are_refused():
 
 
 def fake_cupy(monkeypatch, count):
-    """CuPy, as far as it is asked for GPUs."""
+    """A fake of the functions of CuPy that find GPUs."""
     error = type("CUDARuntimeError", (RuntimeError,), {})
     runtime = SimpleNamespace(
         CUDARuntimeError=error, getDeviceCount=count(error), runtimeGetVersion=lambda: 12000

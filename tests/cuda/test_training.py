@@ -1,4 +1,4 @@
-"""TreeCRF(device="cuda"): as the CPU trains, within rounding, and all that goes with a training."""
+"""TreeCRF(device="cuda"): the same as on the CPU up to rounding, with all features of training."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ def pair(data, *, fit=None, **parameters):
 
 
 def check_alike(cpu, gpu, X, tolerance=1e-5):
-    """The same trees but for rounding, and the same loss after every round."""
+    """The same trees up to rounding, and the same loss after every round."""
     np.testing.assert_allclose(gpu.history_["loss"], cpu.history_["loss"], rtol=tolerance)
     np.testing.assert_allclose(gpu.history_["accuracy"], cpu.history_["accuracy"], atol=0.02)
     before, after = cpu.predict_marginals(X), gpu.predict_marginals(X)

@@ -1,4 +1,4 @@
-"""Parents of positions, as users give them."""
+"""Parents of positions, as passed by users."""
 
 import re
 from itertools import pairwise

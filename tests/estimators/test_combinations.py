@@ -1,4 +1,4 @@
-"""Parameters and forms of input combine: any two of them meet in one of these trainings."""
+"""Combinations of parameters and input formats: any two occur together in a training run."""
 
 import copy
 from dataclasses import replace
@@ -79,7 +79,7 @@ OWN = {
 
 
 def is_allowed(row):
-    """Whether choices go together; of what is not chosen yet, something does."""
+    """Whether choices can be combined, with some value of the parameters not chosen yet."""
     needs_all = row.get("weights") in ("positions", "balanced")
     margin = row.get("objective") == "max_margin"
     return not (
@@ -101,7 +101,7 @@ def is_allowed(row):
 
 
 def case_of(estimator, row):
-    """A training, as the abuse harness writes it down."""
+    """A training run in the format of the abuse harness."""
     own = {name: row[name] for name in OWN[estimator] if name not in ("gaps", "sampled", "base")}
     monotone, interactions = own.pop("monotone", False), own.pop("interactions", None)
     if "missing_values" in own:  # `missing` are labels here

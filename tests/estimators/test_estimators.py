@@ -1,4 +1,4 @@
-"""What holds of every estimator, whatever its scores are made of."""
+"""Properties of every estimator."""
 
 import os
 import subprocess

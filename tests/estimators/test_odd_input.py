@@ -1,4 +1,4 @@
-"""What people hand in: unusual containers and types, numbers large and small, odd labels."""
+"""Odd input: unusual containers and types, large and small numbers, odd labels."""
 
 import datetime
 import decimal

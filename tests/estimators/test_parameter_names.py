@@ -1,4 +1,4 @@
-"""Parameters that an estimator does not have: the error says what they are called here."""
+"""Unknown parameters: the error suggests the right name."""
 
 import copy
 import inspect

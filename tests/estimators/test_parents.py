@@ -1,4 +1,4 @@
-"""Tree-shaped graphs: parents reach the model in every form, and go wherever sequences go."""
+"""Tree-shaped graphs: parents in every input format, passed along with sequences."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Labels that are missing: training and measuring go by those that are there."""
+"""Missing labels: training and evaluation use the known ones."""
 
 import numpy as np
 import pandas as pd

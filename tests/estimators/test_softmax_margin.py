@@ -1,4 +1,4 @@
-"""Training for the softmax margin: what holds of both estimators."""
+"""Training for the softmax margin, for both estimators."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_costs_in_every_form_are_the_same_costs(short):
 
 
 def test_mistakes_that_cost_more_are_made_less_often(short):
-    """Of a label that is missed at a cost the model sees more."""
+    """A label that is costly to miss is predicted more often."""
     label = Y[0][0]
     n_found = [
         sum(

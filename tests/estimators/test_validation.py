@@ -1,4 +1,4 @@
-"""Early stopping by training sequences that are held out."""
+"""Early stopping with held-out training sequences."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Mistakes in groups, and in what is set aside to evaluate on."""
+"""Mistakes in groups, and in evaluation data."""
 
 import numpy as np
 

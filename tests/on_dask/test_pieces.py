@@ -1,4 +1,4 @@
-"""What workers and the client do, each piece by itself, without a cluster."""
+"""The parts of workers and client, without a cluster."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Eval metrics: those that are known by name, functions, scorers, and what is none."""
+"""Eval metrics: names, functions, scorers, and invalid values."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What training tells about itself, and when it ends, for both estimators."""
+"""History, early stopping and progress of training, for both estimators."""
 
 import numpy as np
 import pytest

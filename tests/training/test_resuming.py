@@ -1,4 +1,4 @@
-"""Trainings that were stopped go on from their checkpoints, and give the same model file."""
+"""Stopped training runs are resumed from checkpoints, with the same model file."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Holding out: which sequences, which part of a lone one, and what is learnt from the others."""
+"""Held-out data: which sequences, which part of a single one, and training on the others."""
 
 import re
 

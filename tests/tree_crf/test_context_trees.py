@@ -1,4 +1,4 @@
-"""Trees that ask about labels before a position: what they can learn, and that they learn it."""
+"""Trees that split on previous labels: what they can learn."""
 
 from dataclasses import replace
 
