@@ -1,13 +1,13 @@
 """Speed of the trellis kernels, as a share of this machine's multiply-add peak.
 
 The peak is measured in the same run by a large matrix product in double precision. A
-forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
-tangent pass, which carries a direction along, is given as a multiple of it. So are passes with pair
-scores that differ from position to position, whose cost is mostly that of K^2 exponentials each.
-Passes over tree-shaped graphs are given as multiples of those over chains with the same numbers.
+forward-backward pass needs 3 K^2 multiply-adds per position: forward, backward and pair sums. The
+tangent pass is given as a multiple of it. So are passes with pair scores that differ from position
+to position, whose cost is mostly that of K^2 exponentials each. Passes over tree-shaped graphs are
+given as multiples of those over chains with the same numbers.
 
-``--threads 1,16`` measures one thing only: how forward-backward gets faster with more threads, for
-one long sequence and for many short ones.
+``--threads 1,16`` measures only how forward-backward scales with the number of threads, for one
+long sequence and for many short ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONG_LABELS = (5, 26)
 LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
 FEW_LABELS = (2, 3, 5, 8)
 MATRIX_SIZE = 2000
-TANGENT_LABELS = 5  # of the automaton of order 3
+TANGENT_LABELS = 5  # for the automaton of order 3
 EDGE_LABELS = (3, 9, 26)
 EDGE_BYTES = 1 << 25  # of pair scores at a time
 GRAPH_LABELS = (5, 17, 50)
@@ -40,7 +40,7 @@ GRAPH_LENGTH = 25
 
 
 def multiply_add_peak(n_threads: int, passes: int) -> float:
-    """Multiply-adds a second of the best matrix product."""
+    """Multiply-adds per second of the fastest matrix product."""
     rng = np.random.default_rng(0)
     left, right = rng.standard_normal((2, MATRIX_SIZE, MATRIX_SIZE))
     with threadpool_limits(n_threads):
@@ -65,7 +65,7 @@ def even_offsets(n_positions: int, length: int) -> NDArray[np.int64]:
 
 
 def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[common.Record]:
-    """Positions a second for each number of labels, sequence length and number of threads."""
+    """Positions per second for each number of labels, sequence length and number of threads."""
     records = []
     for n_labels in LABELS:
         total = n_positions if n_labels < 100 else n_positions // 10
@@ -103,7 +103,7 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
 
 
 def times_forward_backward(potentials: Scores, passes: int) -> common.Record:
-    """Seconds of a tangent pass over those of a forward-backward pass (one thread)."""
+    """Time of a tangent pass divided by that of forward-backward (one thread)."""
     rng = np.random.default_rng(1)
     nodes = rng.standard_normal(potentials.nodes.shape)
     arcs = rng.standard_normal(potentials.arcs.shape)
@@ -145,7 +145,7 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
 
 
 def pair_scores(passes: int) -> list[common.Record]:
-    """Pair scores at every position: seconds over those of forward-backward without any."""
+    """Time with pair scores at every position, divided by that without them."""
     records = []
     for n_labels in EDGE_LABELS:
         rng = np.random.default_rng(n_labels)
@@ -183,7 +183,8 @@ def pair_scores(passes: int) -> list[common.Record]:
 
 
 def random_parents(rng: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """A tree: most positions hang from one of the last few, the others from any before them."""
+    """A tree: the parent of most positions is one of the last few, that of others any before
+    them."""
     before = np.arange(1, length)
     near = np.maximum(before - rng.geometric(0.5, length - 1), 0)
     far = rng.integers(0, before)
@@ -192,7 +193,7 @@ def random_parents(rng: np.random.Generator, length: int) -> NDArray[np.int32]:
 
 
 def graphs(n_positions: int, passes: int) -> list[common.Record]:
-    """Trees, and paths stored as trees: seconds over those of chains, one thread."""
+    """Time for trees, and for paths stored as trees, divided by that for chains, one thread."""
     records = []
     for n_labels in GRAPH_LABELS:
         common.log(f"tree-shaped graphs K={n_labels}")
@@ -225,7 +226,7 @@ def graphs(n_positions: int, passes: int) -> list[common.Record]:
 
 
 def scaling(n_positions: int, passes: int) -> list[common.Record]:
-    """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
+    """Nanoseconds per position by length of sequences, with the same total (one thread)."""
     records = []
     for n_labels in LONG_LABELS:
         scores, arcs = random_trellis(n_positions, n_labels)

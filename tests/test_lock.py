@@ -225,7 +225,7 @@ def test_a_file_system_without_locks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.ENOLCK))
     message = (
         r"the checkpoint '.*kept' is on a file system without file locking \(.*\); make sure that "
-        "no other training uses it"
+        "no other training run uses it"
     )
     with pytest.warns(UserWarning, match=message):
         lock = Lock.acquire(path)

@@ -243,7 +243,7 @@ def test_parameters_that_make_no_sense(estimator, parameters, message):
 
 
 def test_the_margin_needs_all_labels():
-    message = "objective='max_margin' compares whole labellings, but y["
+    message = "objective='max_margin' needs all labels, but y["
     crf = LinearCRF(objective="max_margin")
     refuses(ValueError, message, crf.fit, X, hide(Y))
     refuses(ValueError, f"in eval_set: {message}", crf.fit, X, Y, eval_set=(X, hide(Y)))

@@ -195,7 +195,8 @@ def test_bad_weights_for_a_flat_input(sample_weight, message):
 
 def test_rows_that_differ_in_weight_need_labels(make):
     gaps = np.where(GROUPS == 3, None, LABELS)
-    message = f"sample_weight weighs every row on its own, but y[{np.argmax(GROUPS == 3)}] is"
+    first = np.argmax(GROUPS == 3)
+    message = f"different weights in a sequence needs all labels, but y[{first}] is"
     refuses(ValueError, message, make().fit, ROWS, gaps, np.arange(len(ROWS)), GROUPS)
     assert make().fit(ROWS, gaps, np.ones(len(ROWS)), GROUPS).loss_ > 0
 

@@ -56,9 +56,9 @@ class LinearCRF(Estimator):
         so that costly errors become less probable (Gimpel and Smith 2010); "max_margin", a margin
         between the score of the true labelling and that of every other one, as large as the cost of
         its errors; or an object with the methods value and gradient, see
-        `hedgerow.objectives.Objective`. A position whose label is not known matters only for the
-        likelihood, or softmax margin, of the known labels; for "max_margin" all labels must be
-        known.
+        `hedgerow.objectives.Objective`. The likelihood and the softmax margin sum over all values
+        of a label that is not known; other objectives leave its position out, except for
+        "max_margin", for which all labels must be known.
     sharpness : float, default 15.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with

@@ -140,7 +140,7 @@ def test_checkpoints_know_them(make, tmp_path):
     first = make().fit(X, Y, base_scores=BASE, checkpoint=kept)
     assert_same_training(first, make().fit(X, Y, base_scores=BASE, checkpoint=kept))
     fit = make().fit
-    message = "base_scores is not what it was"
+    message = "base_scores has changed"
     refuses(ValueError, message, fit, X, Y, base_scores=ZERO, checkpoint=kept)
     message = "base_scores was given and is not given now"
     refuses(ValueError, message, fit, X, Y, checkpoint=kept)
@@ -219,8 +219,8 @@ WRONG = {
                  "base_scores is inf at position 0 of sequence 7 for label 'a'; expected finite"),
     "log of 0": ([*BASE[:-1], np.full((3, 3), -np.inf)], ValueError,
                  "for label 'a'; expected finite numbers up to 1e+09. If they are logarithms of "
-                 "probabilities, some of which are 0, take those of np.maximum(probabilities, "
-                 "1e-6); for a label that cannot be, pass a number such as -1e4"),
+                 "probabilities that may be 0, use np.log(np.maximum(probabilities, 1e-6)); for an "
+                 "impossible label, pass a number such as -1e4"),
 }  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def test_labels_that_are_all_missing(make):
 @pytest.mark.parametrize("class_weight", ["balanced", {"a": 2.0}, {}])
 def test_class_weights_need_all_labels(make, class_weight):
     crf = make(class_weight=class_weight)
-    message = "class_weight weighs the label of every position"
+    message = "class_weight needs all labels"
     for given, y, place in (
         (X, [Y[0], *NOTHING[1:]], "[1][0] is missing (None)"),
         (ROWS[:3], ["a", "b", np.nan], "[2] is missing (nan)"),

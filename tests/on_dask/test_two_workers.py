@@ -208,7 +208,7 @@ def test_a_worker_that_dies_or_hangs(client, files, tmp_path):
 
     crf = hedgerow.dask.TreeCRF(**training.parameters)
     crf.set_params(callbacks=[send(signal.SIGKILL, 4, victim=0)])
-    with pytest.raises(WorkerError, match=r"the training has failed: a worker was lost: tcp://"):
+    with pytest.raises(WorkerError, match=r"training has failed: a worker was lost: tcp://"):
         crf.fit(files, checkpoint=checkpoint, **given, timeout=20)
     assert not hasattr(crf, "model_")
     crf.set_params(callbacks=None).fit(files, checkpoint=checkpoint, **given)

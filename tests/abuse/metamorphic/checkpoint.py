@@ -120,7 +120,7 @@ def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path
     weights = {"sample_weight": [7.0] * len(training.case["data"]["lengths"])}
     for changes, data in (({"reg_lambda": 0.625}, {}), ({}, weights)):
         before = path.read_bytes()
-        with pytest.raises(ValueError, match="belongs to another training"):
+        with pytest.raises(ValueError, match="belongs to another training run"):
             training.build(**changes).fit(
                 training.X, training.y, checkpoint=Checkpoint(path), **fit | data
             )
