@@ -76,3 +76,26 @@ def heed_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def device(tmp_path_factory):
+    """A GPU for kernels: the CPU by a shim, or with HEDGEROW_TEST_DEVICE=cuda a real one."""
+    if os.environ.get("HEDGEROW_TEST_DEVICE") == "cuda":
+        from hedgerow.cuda.cupy_device import find_device
+
+        return find_device()
+    from reference.cuda_shim import COMPILER, ShimDevice
+
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    # Of all processes that run tests side by side.
+    return ShimDevice(tmp_path_factory.getbasetemp().parent)
+
+
+@pytest.fixture
+def use_device(device, monkeypatch):
+    """Let TreeCRF(device="cuda") use that device."""
+    from hedgerow.cuda import cupy_device
+
+    monkeypatch.setattr(cupy_device, "find_device", lambda: device)

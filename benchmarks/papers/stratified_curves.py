@@ -54,7 +54,12 @@ SAMPLINGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # Kinds of steps, each combined with each sampling method: suffix of the name of a part, name in a
 # legend, and parameters.
-STEPS: dict[str, tuple[str, dict[str, Any]]] = {"fixed": ("", {})}
+STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "fixed": ("", {}),
+    "searched": ("line search", {"line_search": True}),
+    "conjugate": ("conjugate", {"direction": "conjugate", "line_search": False}),
+    "both": ("conjugate, line search", {"direction": "conjugate", "line_search": True}),
+}
 TASKS = ("phonemes", "letters")
 PARTS = tuple(
     f"{task}-{sampling}-{step}" for task in TASKS for sampling in SAMPLINGS for step in STEPS

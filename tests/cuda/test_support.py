@@ -14,12 +14,7 @@ X = [np.arange(6.0).reshape(3, 2), np.arange(4.0).reshape(2, 2)]
 Y = [["a", "b", "c"], ["b", "a"]]
 
 
-@pytest.fixture
-def _on_device(device, monkeypatch):
-    monkeypatch.setattr(cupy_device, "find_device", lambda: device)
-
-
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 @pytest.mark.parametrize(
     ("parameters", "fit", "message"),
     [
@@ -48,7 +43,7 @@ def test_what_a_device_cannot_do_is_refused_by_name(parameters, fit, message):
         crf.fit(X, fit.pop("y", Y), **fit)
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_trees_that_refine_queries():
     facts = Atoms([[{("ls", "u")}, {("ls", "v")}, {("ls", "u")}], [{("ls", "u")}, {("ls", "u")}]])
     queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)
@@ -57,7 +52,7 @@ def test_trees_that_refine_queries():
         crf.fit(facts, Y)
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_too_many_labels():
     rows, labels = np.arange(400.0).reshape(-1, 2), np.arange(200) % 150
     with pytest.raises(
@@ -66,7 +61,7 @@ def test_too_many_labels():
         TreeCRF(device="cuda", decode="viterbi").fit([rows], [labels])
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_a_trellis_of_another_kind():
     from hedgerow.trellis import build_trellis
 
@@ -79,8 +74,8 @@ def test_a_trellis_of_another_kind():
         Other(device="cuda", decode="viterbi", min_pattern_count=1).fit([rows], [labels])
 
 
+@pytest.mark.usefixtures("use_device")
 def test_training_that_does_not_fit_is_refused_before_it_begins(device, monkeypatch):
-    monkeypatch.setattr(cupy_device, "find_device", lambda: device)
     monkeypatch.setattr(device, "free_bytes", lambda: 1000, raising=False)
     message = r"would take about .* GiB, 205 bytes for each of .* \(padding included\).* are free"
     with pytest.raises(MemoryError, match=message):

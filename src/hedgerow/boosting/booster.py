@@ -213,15 +213,16 @@ class Booster(Update[Binned]):
         may_improve = self.settings.draws or self.schedule.changes_after(number)
         slopes = self._derive(number) if self._ahead is None else self._ahead
         self._ahead = None
-        step = self._pattern_step(slopes)
+        step, exact = self._pattern_step(slopes), self._is_exact(number)
         if self.trees.works_ahead:  # the full step is nearly always the one that is taken
-            self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
+            following = number + 1 if self._may_begin(number + 1) and not exact else None
+            arcs = iterate.arcs(iterate.weights + step)
+            self.trees.start_measuring(iterate.objective, arcs, following)
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals have been overwritten by slopes
             return None
         direction.turn(trees, step, slopes)
-        exact = self._is_exact(number)
         size = self.step_rule.take(iterate, direction, exact=exact)
         if size is None and direction.carry > 0:
             direction.forget()

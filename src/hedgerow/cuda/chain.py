@@ -45,6 +45,8 @@ class Expected:
     """(K, K) sum over all positions of gamma p (1 - p), p the probability of the pair."""
     n_right: int
     """How many labels are those that were given, if there are any."""
+    repaired: bool = False
+    """Whether marginals and gammas on the device were corrected after the measurement."""
 
 
 class DeviceChain:
@@ -119,6 +121,7 @@ class DeviceChain:
         self._n_blocks, self._n_threads, self._n_sums = self._grid()
         self._partial = device.empty((3 + 2 * n_arcs, self._n_sums), np.float64)
         self._found = device.empty(3 + 2 * n_arcs, np.float64)
+        self._fetched: Callable[[], NDArray[np.float64]]
         # Of decoders and tangents, made when they are asked for.
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
@@ -180,13 +183,14 @@ class DeviceChain:
         """Let the device begin with a measurement."""
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         self._recorded(scores, self.weighted if by_position else None)()
+        self._fetched = self.device.fetch(self._found)
 
     def collect(
         self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
     ) -> Expected:
         """What was found by the launch before, of the same scores."""
         weighted = self.weighted if by_position else None
-        found = self.device.download(self._found)
+        found = self._fetched()
         loss, n_lost, n_right = found[:3].tolist()
         factors = np.exp(arcs - arcs.max())
         sums, curvatures = found[3:].reshape(2, *arcs.shape)
@@ -361,6 +365,7 @@ class DeviceChain:
             expected.arc_sums + arc_sums,
             expected.arc_curvatures + mixing.arc_curvatures,
             expected.n_right + n_right,
+            repaired=True,
         )
 
     def _repair_weighted(

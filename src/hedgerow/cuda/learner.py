@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -232,8 +233,9 @@ class DeviceLearner:
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
         self._n_found = device.zeros(max(2 * n_chosen, n_outputs), np.int32)
+        # What waits for the trees that were launched last, and these trees, once they are there.
+        self._launched: Callable[[], NDArray[np.uint8]] | None = None
         self._grown: Forest | None = None
-        self._fetched: Callable[[], NDArray[np.uint8]]
 
     def _by_row(self, by_position: NDArray[np.generic]) -> NDArray[np.generic]:
         found = np.zeros(self.layout.n_rows, by_position.dtype)
@@ -242,11 +244,10 @@ class DeviceLearner:
 
     def grow(self, inputs: TreeInputs, round_number: int) -> Forest:
         """The trees of one round; tree k adds to output k."""
-        self.launch(inputs, round_number)
-        return self.collect()
+        return self.launch(inputs, round_number)()
 
-    def launch(self, inputs: TreeInputs, round_number: int) -> None:
-        """Let the device begin with the trees of a round."""
+    def launch(self, inputs: TreeInputs, round_number: int) -> Callable[[], Forest]:
+        """Let the device begin with the trees of a round; what waits for them."""
         self._grown = None
         self._draw(round_number)
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
@@ -267,19 +268,22 @@ class DeviceLearner:
                 n_rows, self._counts, self._key, float(ratio), weighting,
             )  # fmt: skip
         self._grow()
-        self._fetched = self.device.fetch(self.nodes)
+        self._launched = self.device.fetch(self.nodes)
+        return partial(self._collect, self._launched)
 
-    def collect(self) -> Forest:
-        """The trees that were launched last."""
-        self._grown = _core.read_device_forest(self._fetched(), self.best_first)
-        return self._grown
+    def _collect(self, fetched: Callable[[], NDArray[np.uint8]]) -> Forest:
+        """Wait for trees; others may grow in their place by now."""
+        forest = _core.read_device_forest(fetched(), self.best_first)
+        if fetched is self._launched:
+            self._grown = forest
+        return forest
 
     def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
         """Add what the trees that were launched last will give to scores."""
         self._add(np.ones(self.n_outputs), scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add what trees give to scores; those that were grown last are on the device still."""
+        """Add what trees give to scores; those that were launched last are on the device still."""
         grown = self._grown
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)

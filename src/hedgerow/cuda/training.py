@@ -6,6 +6,7 @@ A function of the marginals is evaluated on the CPU, and so are its slopes by th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,15 +131,24 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         )
         # Scores of the arcs with which the proposed scores are being measured already.
         self._begun: NDArray[np.float64] | None = None
+        # What waits for the trees of a round, and for those that grow from the scores proposed.
+        self._growing: Callable[[], Forest]
+        self._following: Callable[[], Forest] | None = None
+        # Whether the last measurement had been launched ahead, and was right.
+        self._is_ahead = False
 
     works_ahead = True
 
-    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
-        """Launch all kernels."""
-        by_row = self.proposed.by_row
+    def start_measuring(
+        self, objective: TrainingObjective, arcs: NDArray[np.float64], following: int | None
+    ) -> None:
+        """Launch all kernels, and those that grow the trees of the round that follows."""
+        by_row, of_marginals = self.proposed.by_row, isinstance(objective, OfMarginals)
         self.learner.add_next(self.scores.by_row, by_row)
-        self.chain.launch(by_row, arcs, by_position=not isinstance(objective, OfMarginals))
+        self.chain.launch(by_row, arcs, by_position=not of_marginals)
         self._begun = arcs
+        if following is not None and self._is_ahead and not of_marginals:
+            self._following = self._launch_trees(following)
 
     def propose(self, trees: Forest) -> None:
         """Trees that were just grown are on the device still, and may have been added there."""
@@ -156,16 +166,25 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         """All at once."""
         chain, targets = self.chain, self.targets
         by_row, by_position = scores.by_row, not isinstance(objective, OfMarginals)
-        if self._begun is None or scores is not self.proposed or (arcs != self._begun).any():
+        has_begun = self._has_begun(scores, arcs)
+        if not has_begun:
             chain.launch(by_row, arcs, by_position=by_position)
         self._begun = None
         expected = chain.collect(by_row, arcs, by_position=by_position)
+        self._is_ahead = has_begun and not expected.repaired
+        if not self._is_ahead:
+            self._following = None
         found = DeviceExpectations(expected.loss, expected, chain, targets)
         if not isinstance(objective, OfMarginals):
             return found
         function = objective.objective
         loss = measure_loss(function, found.probabilities(), targets).value
         return DeviceMarginals(loss, expected, chain, targets, function, scores.by_row, arcs)
+
+    def _has_begun(self, scores: DeviceScores, arcs: NDArray[np.float64]) -> bool:
+        """Whether these scores are being measured already."""
+        is_proposed = self._begun is not None and scores is self.proposed
+        return is_proposed and bool((arcs == self._begun).all())
 
     def measure_along(
         self,
@@ -196,14 +215,20 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
 
     def start_growing(self, round_number: int) -> None:
-        """Launch all kernels."""
+        """Launch all kernels, unless they were launched with the measurement."""
+        if self._following is None:
+            self._following = self._launch_trees(round_number)
+        self._growing, self._following = self._following, None
+
+    def _launch_trees(self, round_number: int) -> Callable[[], Forest]:
+        """Grow trees from the last measurement; what waits for them."""
         chain = self.chain
         inputs = TreeInputs(chain.marginals, chain.gammas, chain.labels, self._slopes)
-        self.learner.launch(inputs, round_number)
+        return self.learner.launch(inputs, round_number)
 
     def grow(self, round_number: int) -> Forest:
         """Wait for the trees."""
-        return self.learner.collect()
+        return self._growing()
 
     def count_right(
         self,
