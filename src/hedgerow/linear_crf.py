@@ -97,8 +97,8 @@ class LinearCRF(Estimator):
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
         parameters are equivalent if all patterns are pairs. Every arc of the label automaton then
         has its own score at every position: time grows with the number A of arcs, and so does the
-        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence, or
-        16 MiB.
+        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence;
+        for short sequences up to 16 MiB.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.
