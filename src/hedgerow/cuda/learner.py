@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,14 +19,12 @@ from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
+from hedgerow.trees.units import count_bits
 
 __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
 THREADS = 256
 ROWS_OF_BLOCK = 2048  # that kernels take at a time
-# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU. Of
-# more positions these would be too coarse: then a position has as many units as with 2^20 of them.
-MANY_POSITIONS = 10_000_000
 OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
 FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
@@ -420,12 +417,6 @@ class DeviceLearner:
             int(self._few_bins), n_parts, self._cuts, self._n_found, self._open, self.nodes,
             self.max_nodes,
         )  # fmt: skip
-
-
-def count_bits(n_positions: int) -> tuple[int, int]:
-    """How many units all gradients of a tree have together at most, and all curvatures: 2^n."""
-    more = math.ceil(math.log2(n_positions)) - 20 if n_positions > MANY_POSITIONS else 0
-    return 30 + more, 31 + more
 
 
 def is_best_first(rules: GrowthRules) -> bool:
