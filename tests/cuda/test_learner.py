@@ -81,7 +81,7 @@ class Case:
         return learner.grow(gradients, curvatures, 5)
 
     def on_device(self, device, rules, sampling, window):
-        layout = Layout.plan(self.offsets, self.n_labels)
+        layout = Layout.plan(self.offsets, self.n_labels, device.n_multiprocessors)
         bins = DeviceBins(device, layout, self.columns, self.sequences, self.n_labels, 1)
         learner = DeviceLearner(
             device,
