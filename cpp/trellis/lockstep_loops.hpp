@@ -48,13 +48,13 @@ struct Step {
 };
 
 Step step_over(const TermTable& table, const std::vector<double>& weights,
-               const Numbers& edge_factors, bool by_arc, const Packed* values) {
+               const Packed* edge_factors, bool by_arc, const Packed* values) {
   return {table,
           table.rows.data(),
           table.columns.data(),
           by_arc ? table.arcs.data() : table.pairs.data(),
           weights.data(),
-          edge_factors.empty() ? nullptr : edge_factors.data(),
+          edge_factors,
           values};
 }
 
@@ -139,6 +139,19 @@ HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const Ter
     fill_rows<Semiring, false, true, kMoves>(step, out, &wanted);
   else
     fill_rows<Semiring, true, true, kMoves>(step, out, &wanted);
+}
+
+// probs[term] = row_values[row] * value of the column * (weight * edge factor) of each term.
+template <class Semiring>
+HEDGEROW_CLONES void fill_probs(const Step& given, const Packed* row_values, Packed* probs) {
+  const Step step = given;
+  step.table.for_each_term([&](int32_t row, int64_t term) {
+    Lanes weight = broadcast(step.weights[term]);
+    if (step.edge_factors != nullptr)
+      weight = Semiring::multiply(weight, step.edge_factors[step.edges[term]]);
+    const Lanes value = Semiring::multiply(row_values[row], step.values[step.columns[term]]);
+    probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
+  });
 }
 
 // The smallest of some numbers, zeros not counted, and their sum or the largest of them. Numbers
