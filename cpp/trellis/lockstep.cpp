@@ -237,7 +237,7 @@ void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& share
   const Automaton& automaton = scores_.automaton;
   fill_rows_and_sums<Semiring>(step_over(automaton.to_cells, weights_.to_cells, edge_factors_,
                                          scores_.by_arc, reached_.data()),
-                               cell_betas_.data(), {cell_values, shares, sums});
+                               cell_betas_.data(), TermSums{cell_values, shares, sums});
   spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 
