@@ -1,10 +1,10 @@
 #include "trees.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -20,6 +20,9 @@ namespace {
 std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
   return pool == nullptr ? std::make_shared<MemoryPool>() : pool;
 }
+
+// Of gradients and of curvatures, see UnitBits.
+const std::pair<int, int> kUnitBits{UnitBits::kGradientsOfSum, UnitBits::kCurvaturesOfSum};
 
 using Identities = OptionalArray<const uint64_t, 1>;
 
@@ -45,6 +48,13 @@ class CommWorkers : public Workers {
   nb::object comm_;
 };
 
+UnitBits read_unit_bits(std::pair<int, int> bits) {
+  check(bits.first >= UnitBits::kGradientsOfSum && bits.second >= UnitBits::kCurvaturesOfSum &&
+            std::max(bits.first, bits.second) <= 48,
+        "units must be of 30 to 48 bits, those of curvatures of 31 at least");
+  return {bits.first, bits.second};
+}
+
 std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
                                         double trim, std::optional<Doubles> scales,
                                         OptionalArray<const uint8_t, 1> selected, double share,
@@ -52,7 +62,7 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                                         std::optional<Codes> codes, uint64_t key,
                                         const Identities& identities, double bound, bool opposite,
                                         int n_threads, std::shared_ptr<MemoryPool> pool,
-                                        nb::object comm) {
+                                        nb::object comm, std::pair<int, int> unit_bits) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
@@ -83,16 +93,19 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                           data_or_null(identities),
                           bound};
   const CommWorkers workers(std::move(comm));
+  const UnitBits bits = read_unit_bits(unit_bits);
   std::unique_ptr<Examples> examples;
   run_kernel([&](Stop& stop) {
-    examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop, workers);
+    examples =
+        std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop, workers, bits);
   });
   return examples;
 }
 
 std::unique_ptr<Examples> list_examples(Offsets offsets, Codes positions,
                                         Array<const float, 1> gradients,
-                                        Array<const float, 1> curvatures) {
+                                        Array<const float, 1> curvatures,
+                                        std::pair<int, int> unit_bits) {
   check_offsets(offsets, positions.shape(0));
   check(gradients.shape(0) == positions.shape(0) && curvatures.shape(0) == positions.shape(0),
         "gradients and curvatures must have an entry for each position");
@@ -101,7 +114,8 @@ std::unique_ptr<Examples> list_examples(Offsets offsets, Codes positions,
     for (int64_t i = offsets.data()[k]; i < offsets.data()[k + 1]; ++i) {
       by_output[k].push_back({positions.data()[i], gradients.data()[i], curvatures.data()[i]});
     }
-  return std::make_unique<Examples>(by_output, std::make_shared<MemoryPool>());
+  return std::make_unique<Examples>(by_output, std::make_shared<MemoryPool>(),
+                                    read_unit_bits(unit_bits));
 }
 
 Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> before) {
@@ -251,10 +265,10 @@ Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules
   return build_forest(trees);
 }
 
-// (K, 2) sums of the gradients, signs apart, and of the curvatures of each output; a curvature that
-// is negative makes them NaN.
+// (K, 4) sums of the gradients, signs apart, and of the curvatures of each output, and the largest
+// of both; a curvature that is negative makes their sum NaN.
 Returned<double> sum_magnitudes(const Examples& examples, int n_threads) {
-  std::vector<double> sums(2 * examples.n_outputs());
+  std::vector<double> sums(4 * examples.n_outputs());
   run_kernel([&](Stop& stop) {
     Crew crew(n_threads, stop);
     crew.run(1, [&] {
@@ -262,8 +276,10 @@ Returned<double> sum_magnitudes(const Examples& examples, int n_threads) {
         for (int k = 0; k < examples.n_outputs(); ++k) {
           const Magnitudes found =
               measure(examples.of_output(k), MagnitudeGrid(examples.bound()), crew);
-          sums[2 * k] = found.gradients;
-          sums[2 * k + 1] = found.has_negative ? std::nan("") : found.curvatures;
+          sums[4 * k] = found.gradients;
+          sums[4 * k + 1] = found.has_negative ? std::nan("") : found.curvatures;
+          sums[4 * k + 2] = found.largest_gradient;
+          sums[4 * k + 3] = found.largest_curvature;
         }
       };
     });
@@ -277,11 +293,13 @@ std::unique_ptr<SharedGrowth> begin_growth(const TreeData& data, const Examples&
                                            const ColumnRules* column_rules,
                                            std::shared_ptr<MemoryPool> pool) {
   check(examples.n_positions() <= data.bins().n_positions, "an example has no position");
-  check(static_cast<int>(magnitudes.shape(0)) == 2 * examples.n_outputs(),
-        "magnitudes must be two of each output");
+  check(static_cast<int>(magnitudes.shape(0)) == 4 * examples.n_outputs(),
+        "magnitudes must be four of each output");
   std::vector<Magnitudes> sums;
-  for (int k = 0; k < examples.n_outputs(); ++k)
-    sums.push_back({magnitudes.data()[2 * k], magnitudes.data()[2 * k + 1], false});
+  for (int k = 0; k < examples.n_outputs(); ++k) {
+    const double* own = magnitudes.data() + 4 * k;
+    sums.push_back({own[0], own[1], own[2], own[3], false});
+  }
   std::unique_ptr<SharedGrowth> growth;
   run_kernel([&](Stop& stop) {
     growth = std::make_unique<SharedGrowth>(data, examples, rules, column_rules, key, sums,
@@ -292,17 +310,12 @@ std::unique_ptr<SharedGrowth> begin_growth(const TreeData& data, const Examples&
 
 Returned<int64_t> propose_counts(SharedGrowth& growth, int n_threads) {
   std::vector<int64_t> counts;
-  run_kernel([&](Stop& stop) {
-    for (const Sum sum : growth.propose(n_threads, stop))
-      counts.push_back(std::bit_cast<int64_t>(sum));
-  });
+  run_kernel([&](Stop& stop) { counts = growth.propose(n_threads, stop); });
   return to_numpy(std::move(counts));
 }
 
 void accept_counts(SharedGrowth& growth, Array<const int64_t, 1> counts, int n_threads) {
-  std::vector<Sum> sums(counts.shape(0));
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = std::bit_cast<Sum>(counts.data()[i]);
-  run_kernel([&](Stop& stop) { growth.accept(sums, n_threads, stop); });
+  run_kernel([&](Stop& stop) { growth.accept({counts.data(), counts.shape(0)}, n_threads, stop); });
 }
 
 Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
@@ -333,9 +346,9 @@ void bind_trees(nb::module_& module) {
            optional_array("codes") = nb::none(), nb::arg("key") = 0,
            optional_array("identities") = nb::none(), nb::arg("bound") = 0.0,
            nb::arg("opposite") = false, nb::arg("n_threads"), nb::arg("pool").none() = nb::none(),
-           nb::arg("comm").none() = nb::none())
+           nb::arg("comm").none() = nb::none(), nb::arg("unit_bits") = kUnitBits)
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
-                  array("gradients"), array("curvatures"))
+                  array("gradients"), array("curvatures"), nb::arg("unit_bits") = kUnitBits)
       .def("of_output", &arrays_of_output, nb::arg("output"))
       .def("magnitudes", &sum_magnitudes, nb::arg("n_threads"));
   // What their bounds are multiplied by, see MagnitudeGrid.
@@ -350,7 +363,12 @@ void bind_trees(nb::module_& module) {
       .def_prop_ro("n_lags", &Contexts::n_lags);
   nb::class_<ContextExamples>(module, "ContextExamples",
                               "What the trees of a round learn from, context by context.")
-      .def(nb::init<Contexts, int64_t>(), nb::arg("contexts"), nb::arg("n_positions"))
+      .def(nb::new_(
+               [](const Contexts& contexts, int64_t n_positions, std::pair<int, int> unit_bits) {
+                 return std::make_unique<ContextExamples>(contexts, n_positions,
+                                                          read_unit_bits(unit_bits));
+               }),
+           nb::arg("contexts"), nb::arg("n_positions"), nb::arg("unit_bits") = kUnitBits)
       .def("clear", &ContextExamples::clear)
       .def("add", &add_context_examples, nb::arg("first_position"), array("offsets"),
            array("gradients"), optional_array("probabilities"), array("curvatures"), nb::kw_only(),

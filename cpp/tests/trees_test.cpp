@@ -17,7 +17,7 @@
 #include "trees/examples.hpp"
 #include "trees/forest.hpp"
 #include "trees/grow.hpp"
-#include "trees/histogram.hpp"
+#include "trees/histogram_builder.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -131,11 +131,25 @@ void check_lookups(const Table& table, const TreeData& data) {
   CHECK(equal);
 }
 
-// Subtraction gives what counting gives.
+// The same in the other kind of sums.
+BinSums<WideSum> widen(const BinSums<Sum>& sums) {
+  BinSums<WideSum> wide{{sums.full.begin(), sums.full.end()},
+                        {},
+                        {sums.outside.begin(), sums.outside.end()},
+                        {sums.contexts.begin(), sums.contexts.end()}};
+  for (const SlotSum<Sum>& slot : sums.sparse) wide.sparse.push_back({slot.place, slot.sum});
+  return wide;
+}
+
+size_t count_slots(const Histogram& histogram) {
+  return std::visit([](const auto& sums) { return sums.sparse.size(); }, histogram);
+}
+
+// Subtraction gives what counting gives, and both kinds of sums are equal.
 void check_histograms(const Table& table, const TreeData& data) {
   Stop stop(nullptr);
   Crew crew(1, stop);
-  HistogramBuilder builder(data, crew, stop);
+  HistogramBuilder builder(data, crew, stop, false), wide_builder(data, crew, stop, true);
   std::vector<Sum> sums(table.n_positions);
   std::vector<int32_t> both, left, right;
   const std::vector<Derivatives> examples = random_derivatives(table.n_positions, 0.8);
@@ -146,13 +160,18 @@ void check_histograms(const Table& table, const TreeData& data) {
     both.push_back(d.position);
     (below(3) == 0 ? left : right).push_back(d.position);
   }
-  const auto all = builder.count({both, sums.data()}, nullptr);
-  const auto of_left = builder.count({left, sums.data()}, nullptr);
-  const auto of_right = builder.count({right, sums.data()}, nullptr);
-  const auto counted = builder.count({left, sums.data()}, all.get());
-  CHECK(counted->sparse.size() == all->sparse.size());
-  subtract(*all, *counted);
-  CHECK(*counted == *of_left && *all == *of_right);
+  std::vector<Histogram> found;  // of the left, by kind
+  for (HistogramBuilder* each : {&builder, &wide_builder}) {
+    const auto all = each->count({both, sums.data()}, nullptr);
+    const auto of_left = each->count({left, sums.data()}, nullptr);
+    const auto of_right = each->count({right, sums.data()}, nullptr);
+    const auto counted = each->count({left, sums.data()}, all.get());
+    CHECK(count_slots(*counted) == count_slots(*all));
+    subtract(*all, *counted);
+    CHECK(*counted == *of_left && *all == *of_right);
+    found.push_back(*of_left);
+  }
+  CHECK(widen(std::get<BinSums<Sum>>(found[0])) == std::get<BinSums<WideSum>>(found[1]));
 }
 
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {

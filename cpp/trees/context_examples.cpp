@@ -71,8 +71,8 @@ ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
 
 }  // namespace
 
-ContextExamples::ContextExamples(Contexts contexts, int64_t n_positions)
-    : contexts_(std::move(contexts)), by_output_(contexts_.n_outputs()) {
+ContextExamples::ContextExamples(Contexts contexts, int64_t n_positions, const UnitBits& unit_bits)
+    : contexts_(std::move(contexts)), by_output_(contexts_.n_outputs()), unit_bits_(unit_bits) {
   for (int k = 0; k < n_outputs(); ++k) {
     by_output_[k].rows.reserve(n_positions);
     for (auto* numbers : {&by_output_[k].gradients, &by_output_[k].probabilities})

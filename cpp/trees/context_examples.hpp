@@ -28,7 +28,7 @@ struct ContextRow {
 class ContextExamples {
  public:
   // There is room for the rows of so many positions, which takes memory as it is filled.
-  ContextExamples(Contexts contexts, int64_t n_positions);
+  ContextExamples(Contexts contexts, int64_t n_positions, const UnitBits& unit_bits = {});
 
   const Contexts& contexts() const { return contexts_; }
   int n_outputs() const { return contexts_.n_outputs(); }
@@ -46,6 +46,7 @@ class ContextExamples {
   bool has_probabilities() const { return has_probabilities_; }
   // All positions are below.
   int64_t n_positions() const { return n_positions_; }
+  const UnitBits& unit_bits() const { return unit_bits_; }
 
   void clear();
   // Rows whose gradients sum to no more than the trim, signs apart, are left out. The sampling is
@@ -90,6 +91,7 @@ class ContextExamples {
   MagnitudeGrid grid_{0.0};
   bool shared_ = false, has_probabilities_ = false;
   int64_t n_positions_ = 0;
+  UnitBits unit_bits_;
 };
 
 }  // namespace hedgerow

@@ -48,12 +48,23 @@ HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
 }
 
 // by_context[c] += sums[row_of[t] * n + c] for all positions t.
-HEDGEROW_CLONES void add_rows(std::span<const int32_t> positions, const int32_t* row_of,
-                              const Sum* sums, int n, Sum* by_context) {
+template <class AnySum>
+HEDGEROW_INLINE void add_any_rows(std::span<const int32_t> positions, const int32_t* row_of,
+                                  const Sum* sums, int n, AnySum* by_context) {
   for (const int32_t t : positions) {
     const Sum* row = sums + static_cast<int64_t>(row_of[t]) * n;
     for (int c = 0; c < n; ++c) by_context[c] += row[c];
   }
+}
+
+// Templates have no clones.
+HEDGEROW_CLONES void add_rows(std::span<const int32_t> positions, const int32_t* row_of,
+                              const Sum* sums, int n, Sum* by_context) {
+  add_any_rows(positions, row_of, sums, n, by_context);
+}
+HEDGEROW_CLONES void add_rows(std::span<const int32_t> positions, const int32_t* row_of,
+                              const Sum* sums, int n, WideSum* by_context) {
+  add_any_rows(positions, row_of, sums, n, by_context);
 }
 
 }  // namespace
@@ -67,7 +78,7 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
       rows_(examples.rows(output)),
       probabilities_(examples.probabilities(output)),
       row_of_(pool, n_positions),
-      units_(choose_units(examples.magnitudes(output))),
+      units_(choose_units(examples.magnitudes(output), examples.unit_bits())),
       sums_(pool, rows_.size() * n_contexts_),
       totals_(pool, rows_.size()) {
   const std::span<const float> gradients = examples.gradients(output);
@@ -82,14 +93,15 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
   });
 }
 
+template <class AnySum>
 void ContextRows::add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
-                         Sum* by_context) const {
+                         AnySum* by_context) const {
   if (std::ssize(contexts) == n_contexts_)
     return add_rows(positions, row_of_.data(), sums_.data(), n_contexts_, by_context);
   // Several at a time are added about as fast as one: where there are many, all are.
   constexpr int kAtATime = 4;
   if (std::ssize(contexts) * kAtATime > n_contexts_) {
-    std::vector<Sum> all(n_contexts_);
+    std::vector<AnySum> all(n_contexts_);
     add_rows(positions, row_of_.data(), sums_.data(), n_contexts_, all.data());
     for (const int32_t c : contexts) by_context[c] += all[c];
     return;
@@ -100,6 +112,10 @@ void ContextRows::add_to(std::span<const int32_t> positions, std::span<const int
   }
 }
 
+template void ContextRows::add_to(std::span<const int32_t>, std::span<const int32_t>, Sum*) const;
+template void ContextRows::add_to(std::span<const int32_t>, std::span<const int32_t>,
+                                  WideSum*) const;
+
 float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> contexts) const {
   const int64_t row = row_of_[position];
   const float* probabilities = probabilities_.data() + row * n_contexts_;
@@ -107,12 +123,6 @@ float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> co
   for (size_t i = 0; i < contexts.size(); ++i) parts[i & 3] += probabilities[contexts[i]];
   const float p = std::min((parts[0] + parts[1]) + (parts[2] + parts[3]), 1.0f);
   return rows_[row].curvature * (p * (1.0f - p));
-}
-
-void ContextRows::fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
-                            std::span<Sum> bins) const {
-  std::fill(bins.begin(), bins.end(), Sum{});
-  for (const int32_t c : contexts) bins[contexts_.label(output_, c, lag)] += by_context[c];
 }
 
 std::vector<int32_t> ContextRows::select(std::span<const int32_t> contexts, int lag,

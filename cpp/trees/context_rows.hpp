@@ -1,6 +1,7 @@
 // Examples of one tree that may ask about previous labels, while it grows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,8 +37,9 @@ class ContextRows {
     return total;
   }
   // Adds what positions have in each of some contexts to by_context (n_contexts,).
+  template <class AnySum>
   void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
-              Sum* by_context) const;
+              AnySum* by_context) const;
   // The curvature of a position where a step is the same in some contexts: those of probability
   // p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's curvature
   // times p (1 - p). That is less than the sum of what each of them has.
@@ -48,8 +50,12 @@ class ContextRows {
     return row.curvature * (row.probability * (1.0f - row.probability));
   }
   // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
-  void fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
-                 std::span<Sum> bins) const;
+  template <class AnySum>
+  void fill_bins(std::span<const int32_t> contexts, const AnySum* by_context, int lag,
+                 std::span<AnySum> bins) const {
+    std::fill(bins.begin(), bins.end(), AnySum{});
+    for (const int32_t c : contexts) bins[contexts_.label(output_, c, lag)] += by_context[c];
+  }
   // Of some contexts those whose label of a lag is among the bins; `is_left` (256,).
   std::vector<int32_t> select(std::span<const int32_t> contexts, int lag, const uint8_t* is_left,
                               bool wanted) const;

@@ -4,7 +4,7 @@ namespace hedgerow {
 namespace {
 
 // The gains of the cuts from i on, one per lane; 0 where one is not allowed.
-HEDGEROW_INLINE Lanes gains_at(const Lefts& lefts, int i, Sum total, Sum more,
+HEDGEROW_INLINE Lanes gains_at(const Lefts& lefts, int i, const WideSum& total, const WideSum& more,
                                const SplitRules& rules, double node_score) {
   const Lanes all_gradients = broadcast(static_cast<double>(total.gradient()));
   const Lanes all_curvatures = broadcast(static_cast<double>(total.curvature()));
@@ -29,18 +29,19 @@ HEDGEROW_INLINE Lanes gains_at(const Lefts& lefts, int i, Sum total, Sum more,
 
 }  // namespace
 
-HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, Sum total, Sum more,
-                                         const SplitRules& rules, double node_score) {
+HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, const WideSum& total,
+                                         const WideSum& more, const SplitRules& rules,
+                                         double node_score) {
   Lanes largest = broadcast(0.0);
   for (int i = 0; i < lefts.n; i += kLanes)
     largest = maximum(largest, gains_at(lefts, i, total, more, rules, node_score));
   return max_lane(largest);
 }
 
-HEDGEROW_CLONES void fill_gains(const Lefts& lefts, Sum total, const SplitRules& rules,
+HEDGEROW_CLONES void fill_gains(const Lefts& lefts, const WideSum& total, const SplitRules& rules,
                                 double node_score, double* gains) {
   for (int i = 0; i < lefts.n; i += kLanes)
-    store(gains + i, gains_at(lefts, i, total, Sum{}, rules, node_score));
+    store(gains + i, gains_at(lefts, i, total, WideSum{}, rules, node_score));
 }
 
 }  // namespace hedgerow

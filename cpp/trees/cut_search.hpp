@@ -12,15 +12,16 @@
 namespace hedgerow {
 
 // What a node's examples at a feature add up to.
+template <class AnySum>
 struct FeatureSums {
   int32_t column;
   int32_t offset;
   bool categorical;
-  bool may_miss;    // whether the column misses values anywhere in the training data
-  const Sum* bins;  // of bins 1 .. n_bins; that of bin 0 is not read
+  bool may_miss;       // whether the column misses values anywhere in the training data
+  const AnySum* bins;  // of bins 1 .. n_bins; that of bin 0 is not read
   int n_bins;
-  Sum missing;
-  Sum outside;       // beyond the ends of sequences
+  AnySum missing;
+  AnySum outside;    // beyond the ends of sequences
   uint8_t fill = 0;  // bin that stands for missing values; 0: none does
 };
 
@@ -31,7 +32,7 @@ struct Lefts {
   alignas(32) std::array<double, kMost> curvatures;
   int n = 0;
 
-  void add(Sum left) {
+  void add(const WideSum& left) {
     gradients[n] = static_cast<double>(left.gradient());
     curvatures[n++] = static_cast<double>(left.curvature());
   }
@@ -39,19 +40,19 @@ struct Lefts {
 
 // The largest gain of any of these cuts with some `more` on the left, 0 if none is allowed: to the
 // last bit what CutSearch computes for one cut after the other.
-double find_largest_gain(const Lefts& lefts, Sum total, Sum more, const SplitRules& rules,
-                         double node_score);
+double find_largest_gain(const Lefts& lefts, const WideSum& total, const WideSum& more,
+                         const SplitRules& rules, double node_score);
 
 // The gain of each of them, likewise. gains: (padded(lefts.n),)
-void fill_gains(const Lefts& lefts, Sum total, const SplitRules& rules, double node_score,
-                double* gains);
+void fill_gains(const Lefts& lefts, const WideSum& total, const SplitRules& rules,
+                double node_score, double* gains);
 
 // Looks at one feature after the other and keeps the best split; `monotone` is read only where
 // is_monotone.
-template <bool is_monotone>
+template <bool is_monotone, class AnySum>
 class CutSearch {
  public:
-  CutSearch(const Sum& total, const SplitRules& rules, const MonotoneRules* monotone)
+  CutSearch(const AnySum& total, const SplitRules& rules, const MonotoneRules* monotone)
       : all_(total),
         total_(total),
         rules_(rules),
@@ -61,7 +62,7 @@ class CutSearch {
     best_.gain = std::max(rules.min_split_gain, kSmallestGain);
   }
 
-  void look_at(const FeatureSums& feature) {
+  void look_at(const FeatureSums<AnySum>& feature) {
     column_ = feature.column;
     offset_ = feature.offset;
     if (feature.fill != 0)
@@ -94,7 +95,7 @@ class CutSearch {
   static constexpr double kSmallestGain = 1e-6;  // less is rounding
   static constexpr int kManyBins = 8;            // that are worth a look at four at a time
 
-  double score(const Sum& sum) const {
+  double score(const AnySum& sum) const {
     const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
     const double divisor = weight(sum) + rules_.reg_lambda;
     if constexpr (is_monotone) {
@@ -104,36 +105,36 @@ class CutSearch {
     }
     return gradient * gradient / divisor;
   }
-  double weight(const Sum& sum) const {
+  double weight(const AnySum& sum) const {
     return static_cast<double>(sum.curvature()) * rules_.curvature_unit;
   }
 
   // Are the steps of the children in the order that the column asks for?
-  bool keeps_order(const Sum& left, const Sum& right) const {
+  bool keeps_order(const AnySum& left, const AnySum& right) const {
     const int8_t direction = monotone_->direction(column_);
     if (direction == kAnyWay) return true;
     const double on_left = step(left), on_right = step(right);
     return direction == kRising ? on_left <= on_right : on_left >= on_right;
   }
-  double step(const Sum& sum) const {
+  double step(const AnySum& sum) const {
     const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
     return monotone_->bounds.clamp(-gradient / (weight(sum) + rules_.reg_lambda));
   }
 
   // Returns whether there is a better split.
-  bool cut(const FeatureSums& feature) {
+  bool cut(const FeatureSums<AnySum>& feature) {
     return feature.categorical ? cut_categories(feature) : cut_values(feature);
   }
 
   // Missing values count as their column's fill.
-  void cut_filled(const FeatureSums& feature) {
-    FeatureSums filled = feature;
-    std::array<Sum, 256> bins;
+  void cut_filled(const FeatureSums<AnySum>& feature) {
+    FeatureSums<AnySum> filled = feature;
+    std::array<AnySum, 256> bins;
     if (!feature.missing.is_empty()) {
       std::copy_n(feature.bins + 1, feature.n_bins, bins.begin() + 1);
       bins[feature.fill] += feature.missing;
       filled.bins = bins.data();
-      filled.missing = Sum{};
+      filled.missing = AnySum{};
     }
     if (cut(filled)) {
       if (contains(best_.left_bins, feature.fill))
@@ -150,9 +151,9 @@ class CutSearch {
   }
 
   // By known values alone.
-  void cut_known(const FeatureSums& feature) {
-    FeatureSums known = feature;
-    known.missing = Sum{};
+  void cut_known(const FeatureSums<AnySum>& feature) {
+    FeatureSums<AnySum> known = feature;
+    known.missing = AnySum{};
     if (!feature.missing.is_empty()) {
       total_ = all_ - feature.missing;
       if (total_.is_empty()) return reset();
@@ -177,8 +178,8 @@ class CutSearch {
   }
 
   // Is there a better split with `left` on the left?
-  bool improves(const Sum& left) {
-    const Sum right = total_ - left;
+  bool improves(const AnySum& left) {
+    const AnySum right = total_ - left;
     if (left.is_empty() || right.is_empty()) return false;
     if (weight(left) < rules_.min_child_weight || weight(right) < rules_.min_child_weight)
       return false;
@@ -208,13 +209,13 @@ class CutSearch {
 
   // The best place to cut n bins that stand in a row, bin_of(i) being the i-th.
   template <class BinOf>
-  Cut find_cut(const FeatureSums& feature, int n, BinOf bin_of) {
-    const Sum missing = feature.missing, outside = feature.outside;
+  Cut find_cut(const FeatureSums<AnySum>& feature, int n, BinOf bin_of) {
+    const AnySum missing = feature.missing, outside = feature.outside;
     const bool has_missing = !missing.is_empty(), has_outside = !outside.is_empty();
     Cut cut;
-    Sum left;
+    AnySum left;
     for (int i = 0; i < n; ++i) {
-      const Sum& bin = feature.bins[bin_of(i)];
+      const AnySum& bin = feature.bins[bin_of(i)];
       if (bin.is_empty()) continue;
       left += bin;
       if (improves(left)) cut = {i + 1, false, false};
@@ -229,7 +230,7 @@ class CutSearch {
 
   // Values that do not occur here, but may later, go to the heavier side. Values of a column that
   // is never missing go the way of what lies outside, if that occurs.
-  void choose_ways_of_unseen(const FeatureSums& feature, Cut& cut) const {
+  void choose_ways_of_unseen(const FeatureSums<AnySum>& feature, Cut& cut) const {
     const bool has_missing = !feature.missing.is_empty(), has_outside = !feature.outside.is_empty();
     const bool is_left_heavier = 2 * best_.left.curvature() > total_.curvature();
     if (!has_missing)
@@ -238,9 +239,9 @@ class CutSearch {
   }
 
   // Whether some cut of values is at least as good as the best split so far.
-  bool may_improve(const FeatureSums& feature) {
+  bool may_improve(const FeatureSums<AnySum>& feature) {
     Lefts lefts;
-    Sum left;
+    AnySum left;
     for (int bin = 1; bin <= feature.n_bins; ++bin) {
       left += feature.bins[bin];
       lefts.gradients[lefts.n] = static_cast<double>(left.gradient());
@@ -248,11 +249,11 @@ class CutSearch {
       lefts.n += !feature.bins[bin].is_empty();
     }
     pad(lefts);
-    const Sum missing = feature.missing, outside = feature.outside;
-    const auto reaches_best = [&](Sum more) {
+    const AnySum missing = feature.missing, outside = feature.outside;
+    const auto reaches_best = [&](AnySum more) {
       return find_largest_gain(lefts, total_, more, rules_, node_score_) >= best_.gain;
     };
-    return reaches_best(Sum{}) || (!missing.is_empty() && reaches_best(missing)) ||
+    return reaches_best(AnySum{}) || (!missing.is_empty() && reaches_best(missing)) ||
            (!outside.is_empty() && reaches_best(outside)) ||
            (!missing.is_empty() && !outside.is_empty() && reaches_best(missing + outside));
   }
@@ -265,7 +266,7 @@ class CutSearch {
     }
   }
 
-  bool cut_values(const FeatureSums& feature) {
+  bool cut_values(const FeatureSums<AnySum>& feature) {
     if constexpr (!is_monotone)
       if (feature.n_bins >= kManyBins && !may_improve(feature)) return false;
     const Cut cut = find_cut(feature, feature.n_bins, [](int i) { return i + 1; });
@@ -279,8 +280,8 @@ class CutSearch {
 
   // Categories stand in the order of the steps they would take as leaves; those that do not occur
   // here go the way of missing values.
-  bool cut_categories(const FeatureSums& feature) {
-    const Sum* bins = feature.bins;
+  bool cut_categories(const FeatureSums<AnySum>& feature) {
+    const AnySum* bins = feature.bins;
     std::array<std::pair<double, int>, 256> order;
     int n_seen = 0;
     for (int bin = 1; bin <= feature.n_bins; ++bin) {
@@ -301,8 +302,8 @@ class CutSearch {
     return true;
   }
 
-  Sum all_;
-  Sum total_;  // of those that a feature is cut by
+  AnySum all_;
+  AnySum total_;  // of those that a feature is cut by
   SplitRules rules_;
   double min_child_weight_;  // of all
   const MonotoneRules* monotone_;

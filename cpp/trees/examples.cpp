@@ -206,8 +206,11 @@ float Negatives::weigh(int32_t position) const {
 // Threads first count the examples of their positions, then write them where they belong.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
                    const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
-                   const Workers& workers)
-    : n_positions_(table.n_positions), is_opposite_(table.is_opposite), bound_(sampling.bound) {
+                   const Workers& workers, const UnitBits& unit_bits)
+    : n_positions_(table.n_positions),
+      is_opposite_(table.is_opposite),
+      bound_(sampling.bound),
+      unit_bits_(unit_bits) {
   const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output
@@ -274,8 +277,8 @@ void Examples::stratify(const Sampling& sampling, const Workers& workers, int n_
 }
 
 Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
-                   const std::shared_ptr<MemoryPool>& pool)
-    : n_positions_(0) {
+                   const std::shared_ptr<MemoryPool>& pool, const UnitBits& unit_bits)
+    : n_positions_(0), unit_bits_(unit_bits) {
   for (const std::vector<Derivatives>& examples : by_output) {
     const auto rises = [](const Derivatives& a, const Derivatives& b) {
       return a.position >= b.position;
@@ -306,16 +309,21 @@ Magnitudes measure(std::span<const Derivatives> derivatives, const MagnitudeGrid
   return all;
 }
 
-Units choose_units(std::span<const Magnitudes> by_piece) {
+Units choose_units(std::span<const Magnitudes> by_piece, const UnitBits& bits) {
   Magnitudes all;
   for (const Magnitudes& sums : by_piece) all.add(sums);
   if (all.has_negative || !std::isfinite(all.gradients) || !std::isfinite(all.curvatures))
     throw std::invalid_argument("derivatives must be finite, and curvatures not negative");
   // Powers of two, so that it is exact to go from one to the other.
-  const auto unit_for = [](double sum, int n_bits) {
-    return std::ldexp(1.0, (sum > 0.0 ? std::ilogb(sum) + 1 : 0) - n_bits);
+  const auto unit_for = [&](double sum, int n_bits, double largest, int bits_of_each) {
+    int exponent = (sum > 0.0 ? std::ilogb(sum) + 1 : 0) - n_bits;
+    if (bits.are_wide() && largest > 0.0)
+      exponent = std::max(exponent, std::ilogb(largest) + 1 - bits_of_each);
+    return std::ldexp(1.0, exponent);
   };
-  return {unit_for(all.gradients, 30), unit_for(all.curvatures, 31)};
+  return {
+      unit_for(all.gradients, bits.gradients, all.largest_gradient, UnitBits::kGradientsOfSum),
+      unit_for(all.curvatures, bits.curvatures, all.largest_curvature, UnitBits::kCurvaturesOfSum)};
 }
 
 }  // namespace hedgerow

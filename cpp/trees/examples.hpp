@@ -13,7 +13,7 @@
 #include "memory_pool.hpp"
 #include "parallel.hpp"
 #include "sum_grid.hpp"
-#include "trees/histogram.hpp"
+#include "trees/sum.hpp"
 #include "trees/workers.hpp"
 
 namespace hedgerow {
@@ -109,15 +109,25 @@ class Negatives {
   float weight_;
 };
 
+// How many units the gradients of a tree have together at most, whatever their signs, and its
+// curvatures: 2^n. With 30 and 31 no rounding of up to 2^30 examples takes a Sum beyond its range.
+struct UnitBits {
+  static constexpr int kGradientsOfSum = 30, kCurvaturesOfSum = 31;
+  int gradients = kGradientsOfSum, curvatures = kCurvaturesOfSum;
+
+  // Whether sums of examples need a WideSum.
+  bool are_wide() const { return gradients > kGradientsOfSum || curvatures > kCurvaturesOfSum; }
+};
+
 // The examples of every output, by position.
 class Examples {
  public:
   Examples(const DerivativeTable& table, const Sampling& sampling,
            const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
-           const Workers& workers = Workers());
+           const Workers& workers = Workers(), const UnitBits& unit_bits = {});
   // Positions of an output must not be negative, and rise.
   Examples(const std::vector<std::vector<Derivatives>>& by_output,
-           const std::shared_ptr<MemoryPool>& pool);
+           const std::shared_ptr<MemoryPool>& pool, const UnitBits& unit_bits = {});
   Examples(Examples&&) = default;
 
   int n_outputs() const { return static_cast<int>(by_output_.size()); }
@@ -130,6 +140,7 @@ class Examples {
   int64_t n_positions() const { return n_positions_; }
   // That of the sampling.
   double bound() const { return bound_; }
+  const UnitBits& unit_bits() const { return unit_bits_; }
 
  private:
   void draw_by_size(const Sampling& sampling, const Workers& workers, int n_threads, Stop& stop);
@@ -138,13 +149,12 @@ class Examples {
   int64_t n_positions_;
   bool is_opposite_ = false;
   double bound_ = 0.0;
+  UnitBits unit_bits_;
   std::vector<int64_t> sizes_;                       // by output
   std::vector<PooledArray<Derivatives>> by_output_;  // positions rise
 };
 
-// What a gradient and a curvature of 1 stand for, powers of two. All gradients together have up to
-// 2^30 units, whatever their signs, and all curvatures up to 2^31; then no rounding of up to 2^30
-// examples takes a Sum beyond its range.
+// What a gradient and a curvature of 1 stand for, powers of two.
 struct Units {
   double gradient;
   double curvature;
@@ -174,24 +184,30 @@ struct MagnitudeGrid {
 
 // How large some derivatives are together.
 struct Magnitudes {
-  double gradients = 0.0, curvatures = 0.0;
-  bool has_negative = false;  // a curvature
+  double gradients = 0.0, curvatures = 0.0;                // together
+  double largest_gradient = 0.0, largest_curvature = 0.0;  // of one
+  bool has_negative = false;                               // a curvature
 
   void add(double gradient, double curvature, const MagnitudeGrid& grid) {
     gradients += grid.gradients.round(std::abs(gradient));
     curvatures += grid.curvatures.round(curvature);
+    largest_gradient = std::max(largest_gradient, std::abs(gradient));
+    largest_curvature = std::max(largest_curvature, curvature);
     has_negative |= curvature < 0.0;
   }
   void add(const Magnitudes& other) {
     gradients += other.gradients;
     curvatures += other.curvatures;
+    largest_gradient = std::max(largest_gradient, other.largest_gradient);
+    largest_curvature = std::max(largest_curvature, other.largest_curvature);
     has_negative |= other.has_negative;
   }
 };
 
 // Idle threads of the crew help.
 Magnitudes measure(std::span<const Derivatives> derivatives, const MagnitudeGrid& grid, Crew& crew);
-// Throws std::invalid_argument if a derivative is not finite or a curvature negative.
-Units choose_units(std::span<const Magnitudes> by_piece);
+// Throws std::invalid_argument if a derivative is not finite or a curvature negative. Where there
+// are more bits than a Sum has, units are such that it still holds each example.
+Units choose_units(std::span<const Magnitudes> by_piece, const UnitBits& bits = {});
 
 }  // namespace hedgerow

@@ -63,7 +63,8 @@ std::vector<GrownTree> grow_all(const TreeData& data, const AnyExamples& example
   std::vector<GrownTree> trees(examples.n_outputs());
   Crew crew(limit_threads(data, examples, n_threads), stop);
   GrowerPool growers([&] {
-    return std::make_unique<Grower>(data, rules, column_rules, pool, growers, crew, stop);
+    return std::make_unique<Grower>(data, rules, column_rules, examples.unit_bits(), pool, growers,
+                                    crew, stop);
   });
   crew.run(std::ssize(order), [&] {
     return [&](int64_t i) {

@@ -4,6 +4,9 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <variant>
+
+#include "trees/shared_counts.hpp"
 
 namespace hedgerow {
 namespace {
@@ -20,22 +23,24 @@ void subtract_sibling(Pending& pending) {
 }  // namespace
 
 Grower::Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
-               const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers, Crew& crew, Stop& stop)
+               const UnitBits& unit_bits, const std::shared_ptr<MemoryPool>& pool,
+               GrowerPool& growers, Crew& crew, Stop& stop)
     : data_(data),
       rules_(rules),
       column_rules_(column_rules),
+      unit_bits_(unit_bits),
       pool_(pool),
       growers_(growers),
       crew_(crew),
       stop_(stop),
-      builder_(data, crew, stop),
+      builder_(data, crew, stop, unit_bits.are_wide()),
       choice_(data, column_rules, rules.colsample_bytree, rules.colsample_bynode),
       partitioner_(data, rules.missing, pool, builder_, choice_, crew, stop) {}
 
 GrownTree Grower::grow(const Examples& examples, int output, uint64_t key) {
   const std::span<const Derivatives> derivatives = examples.of_output(output);
   const Magnitudes magnitudes = measure(derivatives, MagnitudeGrid(examples.bound()), crew_);
-  const Units units = choose_units({&magnitudes, 1});
+  const Units units = choose_units({&magnitudes, 1}, unit_bits_);
   GrowingTree tree = plant(units, output, key);
   return complete(tree, open_root(tree, std::ssize(derivatives), [&](int64_t i) {
                     return std::pair(derivatives[i].position, units.round(derivatives[i]));
@@ -69,9 +74,9 @@ GrowingTree Grower::plant(const Units& units, int output, uint64_t key) const {
 template <class Example>
 Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
   const auto space = std::make_shared<Space>(pool_, n, data_.bins().n_positions, tree.is_joint());
-  std::vector<Sum> totals((n + kPieceSize - 1) / kPieceSize);
+  std::vector<WideSum> totals((n + kPieceSize - 1) / kPieceSize);
   crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
-    Sum total;
+    WideSum total;
     for (int64_t i = begin; i < end; ++i) {
       const auto [position, sum] = example(i);
       space->positions[i] = position;
@@ -84,7 +89,7 @@ Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
                 .first = 0,
                 .positions = {space->positions.data(), static_cast<size_t>(n)},
                 .spare = {space->spare.data(), static_cast<size_t>(n)},
-                .total = std::accumulate(totals.begin(), totals.end(), Sum{}),
+                .total = std::accumulate(totals.begin(), totals.end(), WideSum{}),
                 .space = space};
   if (tree.rows != nullptr) {
     root.contexts.resize(tree.rows->n_contexts());
@@ -198,15 +203,19 @@ void Grower::count(const GrowingTree& tree, Pending& pending) {
 
 void Grower::count_contexts(const ContextRows& rows, OpenNode& node) {
   const int64_t n_pieces = crew_.n_pieces(node.n_examples() / kPieceSize);
-  std::vector<std::vector<Sum>> by_piece(n_pieces, std::vector<Sum>(rows.n_contexts()));
-  crew_.share(n_pieces, [&](int64_t piece) {
-    const int64_t begin = node.n_examples() * piece / n_pieces;
-    const int64_t end = node.n_examples() * (piece + 1) / n_pieces;
-    rows.add_to(node.positions.subspan(begin, end - begin), node.contexts, by_piece[piece].data());
-  });
-  for (int64_t piece = 1; piece < n_pieces; ++piece)
-    for (int c = 0; c < rows.n_contexts(); ++c) by_piece[0][c] += by_piece[piece][c];
-  node.histogram->contexts = std::move(by_piece[0]);
+  const auto count = [&]<class AnySum>(BinSums<AnySum>& histogram) {
+    std::vector<std::vector<AnySum>> by_piece(n_pieces, std::vector<AnySum>(rows.n_contexts()));
+    crew_.share(n_pieces, [&](int64_t piece) {
+      const int64_t begin = node.n_examples() * piece / n_pieces;
+      const int64_t end = node.n_examples() * (piece + 1) / n_pieces;
+      rows.add_to(node.positions.subspan(begin, end - begin), node.contexts,
+                  by_piece[piece].data());
+    });
+    for (int64_t piece = 1; piece < n_pieces; ++piece)
+      for (int c = 0; c < rows.n_contexts(); ++c) by_piece[0][c] += by_piece[piece][c];
+    histogram.contexts = std::move(by_piece[0]);
+  };
+  std::visit(count, *node.histogram);
 }
 
 // Puts the node on the frontier if it has a split.
@@ -257,14 +266,14 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
 // no leaf goes beyond the middle between the steps that the two children would take as leaves.
 std::pair<StepBounds, StepBounds> Grower::bounds_of_children(const GrowingTree& tree,
                                                              const OpenNode& parent,
-                                                             const Sum& left_total) const {
+                                                             const WideSum& left_total) const {
   StepBounds left = parent.bounds, right = parent.bounds;
   const Split& split = parent.split;
   if (tree.directions == nullptr || data_.is_label(split.column)) return {left, right};
   const int8_t direction = tree.directions[split.column];
   if (direction == kAnyWay) return {left, right};
-  const auto step_of = [&](const Sum& sum) {
-    return step(tree, sum, curvature(tree, sum), parent.bounds);
+  const auto step_of = [&](const WideSum& total) {
+    return step(tree, total, curvature(tree, total), parent.bounds);
   };
   const double middle = std::midpoint(step_of(left_total), step_of(parent.total - left_total));
   (direction == kRising ? left.upper : left.lower) = middle;
@@ -296,12 +305,12 @@ void Grower::add_leaf(GrowingTree& tree, OpenNode& node) const {
   tree.nodes.push_back(leaf);
 }
 
-double Grower::curvature(const GrowingTree& tree, const Sum& sum) const {
-  return static_cast<double>(sum.curvature()) * tree.rules.curvature_unit;
+double Grower::curvature(const GrowingTree& tree, const WideSum& total) const {
+  return static_cast<double>(total.curvature()) * tree.rules.curvature_unit;
 }
 
 // How far a leaf with these examples moves a score, before the learning rate.
-double Grower::step(const GrowingTree& tree, const Sum& total, double weight,
+double Grower::step(const GrowingTree& tree, const WideSum& total, double weight,
                     const StepBounds& bounds) const {
   const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
   const double divisor = weight + rules_.reg_lambda;
@@ -331,7 +340,7 @@ void Grower::advance(SharedTree& shared) {
     Pending& root = shared.pending[0];
     root.counted.histogram =
         builder_.count({root.counted.positions, root.counted.space->sums.data()}, nullptr);
-    return add_counts(root, true, shared.counted);
+    return add_counts(data_, root.counted, true, shared.counted);
   }
   while (shared.counted.empty() && !frontier.empty() && tree.n_leaves < rules_.max_leaves) {
     stop_.check();
@@ -342,7 +351,8 @@ void Grower::advance(SharedTree& shared) {
     for (OpenNode& node : nodes) shared.pending.push_back(split(tree, std::move(node)));
     for (Pending& pending : shared.pending) {
       count(tree, pending);
-      if (pending.counted.histogram != nullptr) add_counts(pending, false, shared.counted);
+      if (pending.counted.histogram != nullptr)
+        add_counts(data_, pending.counted, false, shared.counted);
     }
   }
 }
@@ -350,48 +360,17 @@ void Grower::advance(SharedTree& shared) {
 void Grower::accept(SharedTree& shared) {
   if (shared.counted.empty()) return;
   const bool is_root = std::exchange(shared.is_root, false);
-  const Sum* counts = shared.counted.data();
+  const int64_t* counts = shared.counted.data();
   for (Pending& pending : shared.pending) {
     if (pending.counted.histogram != nullptr)
-      counts = read_counts(counts, is_root, shared, pending);
+      counts = read_counts(data_, counts, is_root, pending.counted);
+    if (is_root) {
+      shared.tree.nodes.clear();
+      add_leaf(shared.tree, pending.counted);
+    }
     find_splits(shared.tree, pending, shared.frontier);
   }
   shared.pending.clear();
-}
-
-// The sums of a root have a place for every slot: workers see different ones. Below they are those
-// of the slots of the parent.
-void Grower::add_counts(const Pending& pending, bool is_root, std::vector<Sum>& counts) const {
-  const Histogram& histogram = *pending.counted.histogram;
-  counts.insert(counts.end(), histogram.full.begin(), histogram.full.end());
-  counts.insert(counts.end(), histogram.outside.begin(), histogram.outside.end());
-  if (!is_root) {
-    for (const SlotSum& slot : histogram.sparse) counts.push_back(slot.sum);
-    return;
-  }
-  const size_t first = counts.size();
-  counts.resize(first + int64_t{data_.n_slots()} * data_.n_offsets());
-  for (const SlotSum& slot : histogram.sparse) counts[first + slot.place] = slot.sum;
-  counts.push_back(pending.counted.total);
-}
-
-const Sum* Grower::read_counts(const Sum* counts, bool is_root, SharedTree& shared,
-                               Pending& pending) const {
-  Histogram& histogram = *pending.counted.histogram;
-  for (std::vector<Sum>* sums : {&histogram.full, &histogram.outside})
-    for (Sum& sum : *sums) sum = *counts++;
-  if (!is_root) {
-    for (SlotSum& slot : histogram.sparse) slot.sum = *counts++;
-    return counts;
-  }
-  histogram.sparse.clear();
-  const int64_t n_places = int64_t{data_.n_slots()} * data_.n_offsets();
-  for (int64_t place = 0; place < n_places; ++place, ++counts)
-    if (!counts->is_empty()) histogram.sparse.push_back({static_cast<int32_t>(place), *counts});
-  pending.counted.total = *counts++;
-  shared.tree.nodes.clear();
-  add_leaf(shared.tree, pending.counted);
-  return counts;
 }
 
 GrowerPool::~GrowerPool() = default;

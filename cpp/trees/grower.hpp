@@ -12,7 +12,7 @@
 #include "trees/feature_choice.hpp"
 #include "trees/grow.hpp"
 #include "trees/growing_tree.hpp"
-#include "trees/histogram.hpp"
+#include "trees/histogram_builder.hpp"
 #include "trees/partitioner.hpp"
 
 namespace hedgerow {
@@ -42,7 +42,8 @@ class Grower {
  public:
   // All but the pool of memory outlive this.
   Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
-         const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers, Crew& crew, Stop& stop);
+         const UnitBits& unit_bits, const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers,
+         Crew& crew, Stop& stop);
 
   GrownTree grow(const Examples& examples, int output, uint64_t key);
   GrownTree grow(const ContextExamples& examples, int output, uint64_t key);
@@ -58,8 +59,6 @@ class Grower {
   void accept(SharedTree& tree);
 
  private:
-  void add_counts(const Pending& pending, bool is_root, std::vector<Sum>& counts) const;
-  const Sum* read_counts(const Sum* counts, bool is_root, SharedTree& tree, Pending& pending) const;
   GrowingTree plant(const Units& units, int output, uint64_t key) const;
   template <class Example>
   Pending open_root(GrowingTree& tree, int64_t n, Example example);
@@ -83,15 +82,16 @@ class Grower {
   Pending split(GrowingTree& tree, OpenNode parent);
   std::pair<StepBounds, StepBounds> bounds_of_children(const GrowingTree& tree,
                                                        const OpenNode& parent,
-                                                       const Sum& left_total) const;
+                                                       const WideSum& left_total) const;
   void add_leaf(GrowingTree& tree, OpenNode& node) const;
-  double curvature(const GrowingTree& tree, const Sum& sum) const;
-  double step(const GrowingTree& tree, const Sum& total, double weight,
+  double curvature(const GrowingTree& tree, const WideSum& total) const;
+  double step(const GrowingTree& tree, const WideSum& total, double weight,
               const StepBounds& bounds) const;
 
   const TreeData& data_;
   const GrowthRules& rules_;
   const ColumnRules* column_rules_;
+  UnitBits unit_bits_;
   std::shared_ptr<MemoryPool> pool_;
   GrowerPool& growers_;
   Crew& crew_;

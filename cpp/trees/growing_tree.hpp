@@ -43,7 +43,7 @@ struct OpenNode {
   int64_t first = 0;               // place of its examples among those of the space
   std::span<int32_t> positions{};  // of its examples
   std::span<int32_t> spare{};      // room for as many
-  Sum total{};
+  WideSum total{};
   std::shared_ptr<Space> space{};   // where its examples are
   std::vector<int32_t> contexts{};  // of its examples, if the tree splits on them
   StepBounds bounds{};
@@ -116,8 +116,8 @@ struct SharedTree {
   GrowingTree tree;
   Frontier frontier{false};
   std::vector<Pending> pending{};
-  std::vector<Sum> counted{};  // what this worker has counted in them, then all workers
-  bool is_root = true;         // what is pending
+  std::vector<int64_t> counted{};  // what this worker has counted in them, then all workers
+  bool is_root = true;             // what is pending
 };
 
 }  // namespace hedgerow

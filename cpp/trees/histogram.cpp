@@ -1,280 +1,24 @@
 #include "trees/histogram.hpp"
 
-#include <algorithm>
-#include <array>
-#include <memory>
-
-#include "simd.hpp"
-#include "trees/slot_bits.hpp"
-#include "trees/window_counter.hpp"
-
 namespace hedgerow {
 namespace {
 
-constexpr size_t kAhead = 8;                // examples whose rows are fetched early
-constexpr size_t kBatch = 1 << 11;          // examples that are counted run by run
-constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
-
-// Examples with the bytes of their windows: where they lie, or in `edges` where a window ends
-// early.
-class Batch {
- public:
-  explicit Batch(const TreeData& data)
-      : data_(data), width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
-
-  void read(std::span<const int32_t> positions, const Sum* sums) {
-    size_ = positions.size();
-    size_t n_edges = 0;
-    for (size_t i = 0; i < size_; ++i) {
-      const int32_t position = positions[i];
-      amounts_[i] = sums[position];
-      if (data_.room().holds_all(position)) {
-        rows_[i] = data_.first_of_window(position);
-      } else {
-        rows_[i] = nullptr;
-        ++n_edges;
-      }
-    }
-    if (n_edges == 0) return;
-    if (edges_.size() < n_edges * width_) edges_.resize(n_edges * width_);
-    uint8_t* next = edges_.data();
-    for (size_t i = 0; i < size_; ++i) {
-      if (rows_[i] != nullptr) continue;
-      data_.room().fill_window(data_.bins(), positions[i], next);
-      rows_[i] = next;
-      next += width_;
-    }
-  }
-
-  void count(const TreeData::FullRun& run, Sum* sums) const {
-    const size_t n = run.n_features, stride = run.stride;
-    for (size_t i = 0; i < size_; ++i) {
-      if (i + kAhead < size_) HEDGEROW_PREFETCH(rows_[i + kAhead] + run.where);
-      const uint8_t* row = rows_[i] + run.where;
-      const Sum amount = amounts_[i];
-      Sum *a = sums, *b = a + stride, *c = b + stride, *d = c + stride;
-      size_t f = 0;
-      for (; f + 4 <= n; f += 4) {
-        a[row[f]] += amount;
-        b[row[f + 1]] += amount;
-        c[row[f + 2]] += amount;
-        d[row[f + 3]] += amount;
-        a += 4 * stride, b += 4 * stride, c += 4 * stride, d += 4 * stride;
-      }
-      for (; f < n; ++f, a += stride) a[row[f]] += amount;
-    }
-  }
-
- private:
-  const TreeData& data_;
-  size_t width_;
-  size_t size_ = 0;
-  std::array<const uint8_t*, kBatch> rows_;
-  std::array<Sum, kBatch> amounts_;
-  std::vector<uint8_t> edges_;
-};
-
-// Adds examples to the slots at which they have entries, of which so many stand together.
-template <int together>
-void count_slots(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
-                 Sum* slots, std::vector<Sum>& outside) {
-  const int64_t* offsets = data.entry_offsets();
-  const int32_t* entries = data.entries();
-  const Reach& reach = data.windows();
-  const int n_offsets = data.n_offsets();
-  const int64_t n_slots = data.n_slots();
-  for (size_t i = 0; i < positions.size(); ++i) {
-    const int32_t position = positions[i];
-    if (i + kAhead < positions.size()) HEDGEROW_PREFETCH(entries + offsets[positions[i + kAhead]]);
-    const Sum amount = sums[position];
-    const bool is_whole = data.room().holds_all(position);
-    Sum* of_offset = slots;
-    for (int o = 0; o < n_offsets; ++o, of_offset += n_slots) {
-      const int offset = reach.offset(o);
-      if (!is_whole && !data.room().holds(position, offset)) {
-        outside[o] += amount;
-        continue;
-      }
-      const int64_t row = data.room().row(position, offset);
-      const int32_t* end = entries + offsets[row + 1];
-      for (const int32_t* entry = entries + offsets[row]; entry < end; entry += together)
-        for (int e = 0; e < together; ++e) of_offset[entry[e]] += amount;
-    }
-  }
-  for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = Sum{};
-}
-
-// The same where they are bits, which takes a window of one position: nothing is outside.
-void count_bits(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
-                Sum* slots, std::vector<Sum>&) {
-  count_slot_bits(data.slot_bits(), data.n_slot_words(), positions, sums, slots);
-}
-
-}  // namespace
-
-HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop)
-    : data_(data),
-      crew_(crew),
-      stop_(stop),
-      slots_(1),
-      windows_(std::make_unique<WindowCounter>(data, crew, stop)) {
-  // Bits without a slot are never set.
-  slots_[0].resize(
-      std::max<int64_t>(int64_t{data.n_slots()} * data.n_offsets(), 64 * data.n_slot_words()));
-}
-
-HistogramBuilder::~HistogramBuilder() = default;
-
-std::unique_ptr<Histogram> HistogramBuilder::count(const NodeExamples& examples,
-                                                   const Histogram* of_parent) {
-  std::unique_ptr<Histogram> histogram;
-  if (idle_.empty()) {
-    histogram = std::make_unique<Histogram>();
-  } else {
-    histogram = std::move(idle_.back());
-    idle_.pop_back();
-  }
-  fill(examples, of_parent, *histogram);
-  histogram->contexts.clear();  // of its last use
-  return histogram;
-}
-
-void HistogramBuilder::give_back(std::unique_ptr<Histogram> histogram) {
-  if (histogram != nullptr) idle_.push_back(std::move(histogram));
-}
-
-void HistogramBuilder::fill(const NodeExamples& examples, const Histogram* of_parent,
-                            Histogram& histogram) {
-  if (windows_->suits(std::ssize(examples.positions))) {
-    windows_->read(examples, histogram.outside);
-    windows_->count_full(histogram.outside, histogram.full);
-    if (data_.has_sparse()) windows_->count_sparse(slots_[0]);
-  } else {
-    fill_full(examples, histogram.full);
-    histogram.outside.assign(data_.n_offsets(), Sum{});
-    if (data_.has_sparse())
-      fill_sparse(examples, histogram.outside);
-    else if (data_.full_may_miss() && data_.n_offsets() > 1)
-      fill_outside(examples, histogram.outside);
-  }
-  if (of_parent != nullptr)
-    take_slots_of(of_parent->sparse, histogram.sparse);
-  else
-    take_slots(histogram.sparse);
-}
-
-// Threads take some of the runs each, and where there are few, some of the examples.
-void HistogramBuilder::fill_full(const NodeExamples& examples, std::vector<Sum>& sums) {
-  const auto& runs = data_.full_runs();
-  const auto n_runs = static_cast<int64_t>(runs.size());
-  const auto n_bins = static_cast<size_t>(data_.n_full_bins());
-  sums.resize(n_bins);
-  const auto n_examples = std::ssize(examples.positions);
-  const int64_t n_additions = n_examples * data_.n_full_additions();
-  const int64_t n_threads = crew_.n_pieces(n_additions / kWorthSharing);
-  const int64_t n_parts = std::min(n_threads, n_runs);  // of the runs
-  // What is counted apart has to be added up.
-  const int64_t most_pieces = n_additions / (4 * std::max<int64_t>(data_.n_full_bins(), 1)) + 1;
-  const int64_t n_pieces =
-      n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);
-  while (std::ssize(apart_) + 1 < n_pieces) apart_.emplace_back(n_bins);
-  crew_.share(n_parts * n_pieces, [&](int64_t task) {
-    const int64_t part = task % n_parts, piece = task / n_parts;
-    const std::span those(runs.data() + n_runs * part / n_parts,
-                          runs.data() + n_runs * (part + 1) / n_parts);
-    Sum* out = piece == 0 ? sums.data() : apart_[piece - 1].data();
-    const TreeData::FullRun& last = those.back();
-    std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, Sum{});
-    const auto batch = std::make_unique<Batch>(data_);
-    const int64_t end = n_examples * (piece + 1) / n_pieces;
-    for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
-      stop_.check();
-      batch->read(examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums);
-      for (const TreeData::FullRun& run : those) batch->count(run, out + run.base);
-    }
-  });
-  if (n_pieces <= 1) return;
-  crew_.share_pieces(static_cast<int64_t>(n_bins), 1 << 11, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = 1; piece < n_pieces; ++piece)
-      for (int64_t i = begin; i < end; ++i) sums[i] += apart_[piece - 1][i];
-  });
-}
-
-void HistogramBuilder::fill_outside(const NodeExamples& examples, std::vector<Sum>& outside) const {
-  const Reach& reach = data_.windows();
-  for (const int32_t position : examples.positions) {
-    if (data_.room().holds_all(position)) continue;
-    for (int o = 0; o < data_.n_offsets(); ++o)
-      if (!data_.room().holds(position, reach.offset(o))) outside[o] += examples.sums[position];
-  }
-}
-
-void HistogramBuilder::fill_sparse(const NodeExamples& examples, std::vector<Sum>& outside) {
-  const auto n_examples = std::ssize(examples.positions);
-  const auto n_places = static_cast<int64_t>(slots_[0].size());
-  const int64_t n_additions = n_examples * data_.n_sparse_additions();
-  const int64_t n_pieces =
-      crew_.n_pieces(std::min(n_additions / kWorthSharing, n_additions / (4 * n_places)));
-  while (static_cast<int64_t>(slots_.size()) < n_pieces) slots_.emplace_back(n_places);
-  std::vector<std::vector<Sum>> all_outside(n_pieces, std::vector<Sum>(outside.size()));
-  const auto count = data_.n_slot_words() > 0        ? &count_bits
-                     : data_.entries_together() == 1 ? &count_slots<1>
-                     : data_.entries_together() == 2 ? &count_slots<2>
-                                                     : &count_slots<4>;
-  crew_.share(n_pieces, [&](int64_t piece) {
-    const int64_t end = n_examples * (piece + 1) / n_pieces;
-    for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
-      stop_.check();
-      count(data_, examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums,
-            slots_[piece].data(), all_outside[piece]);
-    }
-  });
-  for (const std::vector<Sum>& piece : all_outside)
-    for (size_t o = 0; o < outside.size(); ++o) outside[o] += piece[o];
-  if (n_pieces == 1) return;
-  crew_.share_pieces(n_places, 1 << 12, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = 1; piece < n_pieces; ++piece)
-      for (int64_t i = begin; i < end; ++i) {
-        slots_[0][i] += slots_[piece][i];
-        slots_[piece][i] = Sum{};
-      }
-  });
-}
-
-// The slots that have examples.
-void HistogramBuilder::take_slots(std::vector<SlotSum>& out) {
-  out.clear();
-  for (size_t place = 0; place < slots_[0].size(); ++place) {
-    if (slots_[0][place].is_empty()) continue;
-    out.push_back({static_cast<int32_t>(place), slots_[0][place]});
-    slots_[0][place] = Sum{};
-  }
-}
-
-void HistogramBuilder::take_slots_of(const std::vector<SlotSum>& parent,
-                                     std::vector<SlotSum>& out) {
-  out.resize(parent.size());
-  for (size_t i = 0; i < parent.size(); ++i) {
-    Sum& sum = slots_[0][parent[i].place];
-    out[i] = {parent[i].place, sum};
-    sum = Sum{};
-  }
-}
-
-void add(Histogram& histogram, const Histogram& more) {
+template <class AnySum>
+void add_sums(BinSums<AnySum>& histogram, const BinSums<AnySum>& more) {
   for (size_t i = 0; i < more.full.size(); ++i) histogram.full[i] += more.full[i];
   for (size_t o = 0; o < more.outside.size(); ++o) histogram.outside[o] += more.outside[o];
   for (size_t i = 0; i < more.sparse.size(); ++i) histogram.sparse[i].sum += more.sparse[i].sum;
 }
 
-void subtract(Histogram& of_parent, Histogram& counted) {
+template <class AnySum>
+void subtract_sums(BinSums<AnySum>& of_parent, BinSums<AnySum>& counted) {
   for (size_t i = 0; i < counted.full.size(); ++i) of_parent.full[i] -= counted.full[i];
   for (size_t o = 0; o < counted.outside.size(); ++o) of_parent.outside[o] -= counted.outside[o];
   for (size_t c = 0; c < counted.contexts.size(); ++c) of_parent.contexts[c] -= counted.contexts[c];
   size_t n_counted = 0, n_rest = 0;
   for (size_t i = 0; i < counted.sparse.size(); ++i) {
-    const SlotSum slot = counted.sparse[i];
-    const SlotSum rest{slot.place, of_parent.sparse[i].sum - slot.sum};
+    const SlotSum<AnySum> slot = counted.sparse[i];
+    const SlotSum<AnySum> rest{slot.place, of_parent.sparse[i].sum - slot.sum};
     counted.sparse[n_counted] = slot;
     of_parent.sparse[n_rest] = rest;
     n_counted += !slot.sum.is_empty();
@@ -282,6 +26,22 @@ void subtract(Histogram& of_parent, Histogram& counted) {
   }
   counted.sparse.resize(n_counted);
   of_parent.sparse.resize(n_rest);
+}
+
+}  // namespace
+
+void subtract(Histogram& of_parent, Histogram& counted) {
+  std::visit(
+      [&]<class AnySum>(BinSums<AnySum>& sums) {
+        subtract_sums(sums, std::get<BinSums<AnySum>>(counted));
+      },
+      of_parent);
+}
+
+void add(Histogram& histogram, const Histogram& more) {
+  std::visit(
+      [&]<class AnySum>(BinSums<AnySum>& sums) { add_sums(sums, std::get<BinSums<AnySum>>(more)); },
+      histogram);
 }
 
 }  // namespace hedgerow

@@ -76,7 +76,7 @@ std::vector<int64_t> Partitioner::mark_sides(const OpenNode& parent, bool leaves
 // them. Partitioned examples are where there was room.
 Children Partitioner::part_marked(const OpenNode& parent,
                                   const std::vector<int64_t>& n_left_of_pieces,
-                                  const Sum& left_total) {
+                                  const WideSum& left_total) {
   const size_t n_left = partition(parent, n_left_of_pieces);
   OpenNode left{.first = parent.first,
                 .positions = parent.spare.first(n_left),
@@ -137,7 +137,7 @@ Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
                                              tree.is_joint());
   struct Counts {
     int64_t left = 0, right = 0;
-    Sum left_total{};
+    WideSum left_total{};
   };
   std::vector<Counts> before((n + kPieceSize - 1) / kPieceSize + 1);
   Sum* sums = parent.space->sums.data();
@@ -208,7 +208,7 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
                                 is_left},
                                split, choice_.of_surrogates(tree, parent), tree.directions);
   builder_.give_back(std::move(missing));
-  Sum left_total = split.left;
+  WideSum left_total = split.left;
   std::vector<int32_t> joining;  // positions that join those with a histogram
   for (int64_t i = 0; i < parent.n_examples(); ++i) {
     if (marks[i] != kNoSide) continue;

@@ -12,7 +12,7 @@
 #include "trees/data.hpp"
 #include "trees/feature_choice.hpp"
 #include "trees/growing_tree.hpp"
-#include "trees/histogram.hpp"
+#include "trees/histogram_builder.hpp"
 #include "trees/missing.hpp"
 
 namespace hedgerow {
@@ -51,7 +51,7 @@ class Partitioner {
 
   std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out);
   Children part_marked(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces,
-                       const Sum& left_total);
+                       const WideSum& left_total);
   size_t partition(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces);
   template <class LeftOf>
   Children part_sums(const GrowingTree& tree, const OpenNode& parent, const LeftOf& left_of);

@@ -15,6 +15,7 @@ SharedGrowth::SharedGrowth(const TreeData& data, const Examples& examples, const
     : data_(data),
       rules_(rules),
       column_rules_(column_rules),
+      unit_bits_(examples.unit_bits()),
       pool_(pool),
       is_opposite_(examples.is_opposite()),
       trees_(examples.n_outputs() - (is_opposite_ ? 1 : 0)) {
@@ -24,7 +25,7 @@ SharedGrowth::SharedGrowth(const TreeData& data, const Examples& examples, const
   for_each_tree(n_threads, stop, [&](Grower& grower, SharedTree& tree) {
     const int output = first + static_cast<int>(&tree - trees_.data());
     tree = grower.plant_shared(examples, output, derive_key(key, static_cast<uint64_t>(output)),
-                               choose_units(magnitudes.subspan(output, 1)));
+                               choose_units(magnitudes.subspan(output, 1), unit_bits_));
   });
 }
 
@@ -32,7 +33,8 @@ template <class Task>
 void SharedGrowth::for_each_tree(int n_threads, Stop& stop, const Task& task) {
   Crew crew(n_threads, stop);
   GrowerPool growers([&] {
-    return std::make_unique<Grower>(data_, rules_, column_rules_, pool_, growers, crew, stop);
+    return std::make_unique<Grower>(data_, rules_, column_rules_, unit_bits_, pool_, growers, crew,
+                                    stop);
   });
   crew.run(std::ssize(trees_), [&] {
     return [&](int64_t i) {
@@ -43,15 +45,15 @@ void SharedGrowth::for_each_tree(int n_threads, Stop& stop, const Task& task) {
   });
 }
 
-std::vector<Sum> SharedGrowth::propose(int n_threads, Stop& stop) {
+std::vector<int64_t> SharedGrowth::propose(int n_threads, Stop& stop) {
   for_each_tree(n_threads, stop, [](Grower& grower, SharedTree& tree) { grower.advance(tree); });
-  std::vector<Sum> sums;
+  std::vector<int64_t> sums;
   for (const SharedTree& tree : trees_)
     sums.insert(sums.end(), tree.counted.begin(), tree.counted.end());
   return sums;
 }
 
-void SharedGrowth::accept(std::span<const Sum> sums, int n_threads, Stop& stop) {
+void SharedGrowth::accept(std::span<const int64_t> sums, int n_threads, Stop& stop) {
   size_t n_sums = 0;
   for (SharedTree& tree : trees_) {
     const size_t size = tree.counted.size();

@@ -22,9 +22,9 @@ class SharedGrowth {
 
   // What this worker has counted in all nodes whose splits are wanted next, of all trees; empty if
   // they are complete.
-  std::vector<Sum> propose(int n_threads, Stop& stop);
+  std::vector<int64_t> propose(int n_threads, Stop& stop);
   // Takes what the workers have counted together, as propose() returned it, and finds the splits.
-  void accept(std::span<const Sum> sums, int n_threads, Stop& stop);
+  void accept(std::span<const int64_t> sums, int n_threads, Stop& stop);
   // The trees, once they are complete.
   std::vector<GrownTree> take();
 
@@ -35,6 +35,7 @@ class SharedGrowth {
   const TreeData& data_;
   GrowthRules rules_;
   const ColumnRules* column_rules_;
+  UnitBits unit_bits_;
   std::shared_ptr<MemoryPool> pool_;
   bool is_opposite_;
   std::vector<SharedTree> trees_;  // of the outputs, except for the first if that is the opposite

@@ -12,5 +12,7 @@ namespace hedgerow {
 // position, slots (64 * n_words,).
 void count_slot_bits(const uint64_t* bits, int64_t n_words, std::span<const int32_t> positions,
                      const Sum* sums, Sum* slots);
+void count_slot_bits(const uint64_t* bits, int64_t n_words, std::span<const int32_t> positions,
+                     const Sum* sums, WideSum* slots);
 
 }  // namespace hedgerow

@@ -10,30 +10,32 @@ namespace hedgerow {
 namespace {
 
 // The first slot of a column that has examples at an offset, or null.
-const SlotSum* first_entry(const TreeData& data, const Histogram& histogram, int32_t column,
-                           int o) {
+template <class AnySum>
+const SlotSum<AnySum>* first_entry(const TreeData& data, const BinSums<AnySum>& histogram,
+                                   int32_t column, int o) {
   const int32_t first = o * data.n_slots() + data.first_slot(column);
-  const auto found =
-      std::lower_bound(histogram.sparse.begin(), histogram.sparse.end(), first,
-                       [](const SlotSum& slot, int32_t place) { return slot.place < place; });
+  const auto found = std::lower_bound(
+      histogram.sparse.begin(), histogram.sparse.end(), first,
+      [](const SlotSum<AnySum>& slot, int32_t place) { return slot.place < place; });
   const bool is_own =
       found != histogram.sparse.end() && found->place < o * data.n_slots() + data.end_slot(column);
   return is_own ? &*found : nullptr;
 }
 
 // Slots of one column at an offset that have examples.
+template <class AnySum>
 struct ColumnSlots {
   int32_t column;
   int o;                // number of the offset
   int32_t first_place;  // of the offset
-  std::span<const SlotSum> slots;
+  std::span<const SlotSum<AnySum>> slots;
 };
 
 // All features of a node's histogram.
-template <bool is_monotone>
+template <bool is_monotone, class AnySum>
 class NodeSearch {
  public:
-  NodeSearch(const TreeData& data, const Histogram& histogram, const Sum& total,
+  NodeSearch(const TreeData& data, const BinSums<AnySum>& histogram, const WideSum& total,
              const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
              const NodeContexts* contexts)
       : data_(data),
@@ -50,7 +52,7 @@ class NodeSearch {
     const int64_t n_parts = crew.n_pieces(n_full / kFeaturesWorthSharing);
     std::vector<Split> found(n_parts);
     crew.share(n_parts, [&](int64_t part) {
-      CutSearch<is_monotone> search(total_, rules_, monotone_);
+      Search search(total_, rules_, monotone_);
       look_at_full(search, n_full * part / n_parts, n_full * (part + 1) / n_parts);
       if (part == 0 && data_.has_sparse()) {
         look_at_edges(search);
@@ -59,12 +61,13 @@ class NodeSearch {
       if (part == 0 && contexts_ != nullptr) look_at_labels(search);
       found[part] = search.take();
     });
-    CutSearch<is_monotone> best(total_, rules_, monotone_);
+    Search best(total_, rules_, monotone_);
     for (const Split& split : found) best.look_at(split);
     return best.take();
   }
 
  private:
+  using Search = CutSearch<is_monotone, AnySum>;
   static constexpr int64_t kFeaturesWorthSharing = 8;
 
   bool allows(int32_t column, int32_t offset) const {
@@ -72,21 +75,21 @@ class NodeSearch {
                                              data_.windows().number(offset)];
   }
 
-  void look_at_full(CutSearch<is_monotone>& search, int64_t first, int64_t end) const {
+  void look_at_full(Search& search, int64_t first, int64_t end) const {
     for (int64_t f = first; f < end; ++f) {
       const TreeData::FullFeature& feature = data_.full_features()[f];
       if (!allows(feature.column, feature.offset)) continue;
-      const Sum* bins = histogram_.full.data() + feature.base;
+      const AnySum* bins = histogram_.full.data() + feature.base;
       // In a column without missing values bin 0 is what lies outside.
-      const Sum outside = data_.may_miss(feature.column)
-                              ? histogram_.outside[data_.windows().number(feature.offset)]
-                              : bins[0];
+      const AnySum outside = data_.may_miss(feature.column)
+                                 ? histogram_.outside[data_.windows().number(feature.offset)]
+                                 : bins[0];
       search.look_at(describe(feature.column, feature.offset, bins, bins[0] - outside, outside));
     }
   }
 
-  FeatureSums describe(int32_t column, int32_t offset, const Sum* bins, Sum missing,
-                       Sum outside) const {
+  FeatureSums<AnySum> describe(int32_t column, int32_t offset, const AnySum* bins, AnySum missing,
+                               AnySum outside) const {
     const BinTable& table = data_.bins();
     const std::vector<uint8_t>& fills = rules_.missing->fills;
     return {column,
@@ -104,25 +107,25 @@ class NodeSearch {
   // same split. Only the first of them has to be looked at, as it is taken among equals; if it has
   // entries, that is done by look_at_sparse. A monotone column may have to refuse what others
   // offer.
-  void look_at_edges(CutSearch<is_monotone>& search) const {
+  void look_at_edges(Search& search) const {
     const BinTable& table = data_.bins();
     const auto is_typical = [&](int32_t column) {
       if constexpr (is_monotone) return monotone_->directions[column] == kAnyWay;
       return true;
     };
-    std::array<Sum, 256> bins;
+    std::array<AnySum, 256> bins;
     for (int o = 0; o < data_.n_offsets(); ++o) {
-      const Sum outside = histogram_.outside[o];
+      const AnySum outside = histogram_.outside[o];
       const int offset = data_.windows().offset(o);
       if (outside.is_empty()) continue;
       for (int32_t column = 0; column < table.n_columns(); ++column) {
         if (data_.is_full(column) || !allows(column, offset)) continue;
-        const SlotSum* entry = first_entry(data_, histogram_, column, o);
+        const SlotSum<AnySum>* entry = first_entry(data_, histogram_, column, o);
         if (!has_known(column, o, entry)) continue;
         if (entry == nullptr) {
-          std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
+          std::fill_n(bins.begin(), table.n_bins[column] + 1, AnySum{});
           bins[data_.default_bin(column)] = total_ - outside;
-          search.look_at(describe(column, offset, bins.data(), Sum{}, outside));
+          search.look_at(describe(column, offset, bins.data(), AnySum{}, outside));
         }
         if (is_typical(column)) break;
       }
@@ -130,18 +133,18 @@ class NodeSearch {
   }
 
   // Whether a sparse column has known values here, given its first slot with examples, or null.
-  bool has_known(int32_t column, int o, const SlotSum* entry) const {
+  bool has_known(int32_t column, int o, const SlotSum<AnySum>* entry) const {
     if (data_.default_bin(column) == 0) return entry != nullptr;
     const bool has_missing =
         entry != nullptr && data_.slot_bin(column, entry->place - o * data_.n_slots()) == 0;
-    return (has_missing ? entry->sum : Sum{}) != total_ - histogram_.outside[o];
+    return (has_missing ? entry->sum : AnySum{}) != total_ - histogram_.outside[o];
   }
 
   // Columns of two bins wait until there are many of them.
-  void look_at_sparse(CutSearch<is_monotone>& search) const {
-    const std::vector<SlotSum>& slots = histogram_.sparse;
+  void look_at_sparse(Search& search) const {
+    const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
     Lefts parts;
-    std::vector<std::pair<ColumnSlots, int>> waiting;  // and the end of its parts
+    std::vector<std::pair<ColumnSlots<AnySum>, int>> waiting;  // and the end of its parts
     waiting.reserve(std::min<size_t>(slots.size(), Lefts::kMost));
     int o = 0;
     int32_t first_place = 0;  // of an offset
@@ -150,13 +153,13 @@ class NodeSearch {
       const int32_t column = data_.slot_column(slots[i].place - first_place);
       const int32_t end = first_place + data_.end_slot(column);
       for (next = i + 1; next < slots.size() && slots[next].place < end;) ++next;
-      const ColumnSlots own{column, o, first_place, {&slots[i], next - i}};
+      const ColumnSlots<AnySum> own{column, o, first_place, {&slots[i], next - i}};
       if (is_monotone || !has_three_parts(own)) {
         look_at_slots(own, search);
         continue;
       }
-      Sum rest = total_;
-      for (const SlotSum& slot : own.slots) {
+      AnySum rest = total_;
+      for (const SlotSum<AnySum>& slot : own.slots) {
         parts.add(slot.sum);
         rest -= slot.sum;
       }
@@ -172,13 +175,14 @@ class NodeSearch {
 
   // Whether examples are at most in two bins or missing, so that every cut parts one of the three
   // from the others.
-  bool has_three_parts(const ColumnSlots& own) const {
+  bool has_three_parts(const ColumnSlots<AnySum>& own) const {
     return data_.bins().n_bins[own.column] == 2 && histogram_.outside[own.o].is_empty() &&
            !(rules_.missing->leaves_out() && data_.may_miss(own.column));
   }
 
-  void look_at_waiting(Lefts& parts, const std::vector<std::pair<ColumnSlots, int>>& waiting,
-                       CutSearch<is_monotone>& search) const {
+  void look_at_waiting(Lefts& parts,
+                       const std::vector<std::pair<ColumnSlots<AnySum>, int>>& waiting,
+                       Search& search) const {
     std::array<double, Lefts::kMost> gains;
     search.fill_gains(parts, gains.data());
     int first = 0;
@@ -189,41 +193,41 @@ class NodeSearch {
     }
   }
 
-  void look_at_slots(const ColumnSlots& own, CutSearch<is_monotone>& search) const {
+  void look_at_slots(const ColumnSlots<AnySum>& own, Search& search) const {
     const int offset = data_.windows().offset(own.o);
     if (!allows(own.column, offset)) return;
     const uint8_t usual = data_.default_bin(own.column);
-    std::array<Sum, 256> bins;
-    std::fill_n(bins.begin(), data_.bins().n_bins[own.column] + 1, Sum{});
+    std::array<AnySum, 256> bins;
+    std::fill_n(bins.begin(), data_.bins().n_bins[own.column] + 1, AnySum{});
     bins[usual] = total_ - histogram_.outside[own.o];
-    for (const SlotSum& slot : own.slots) {
+    for (const SlotSum<AnySum>& slot : own.slots) {
       bins[data_.slot_bin(own.column, slot.place - own.first_place)] = slot.sum;
       bins[usual] -= slot.sum;
     }
     search.look_at(describe(own.column, offset, bins.data(), bins[0], histogram_.outside[own.o]));
   }
 
-  void look_at_labels(CutSearch<is_monotone>& search) const {
+  void look_at_labels(Search& search) const {
     const ContextRows& rows_of_node = *contexts_->rows;
     const int n_labels = rows_of_node.n_labels();
-    std::array<Sum, 256> bins;
+    std::array<AnySum, 256> bins;
     SplitRules rules = rules_;
     rules.reg_lambda += contexts_->more_lambda;
     const MissingRules learned;  // that a label is not known is an answer too
     rules.missing = &learned;
-    CutSearch<is_monotone> own(total_, rules, monotone_);
+    Search own(total_, rules, monotone_);
     for (int lag = 0; lag < rows_of_node.n_lags(); ++lag) {
       rows_of_node.fill_bins(contexts_->contexts, histogram_.contexts.data(), lag,
                              std::span(bins).first(n_labels + 1));
-      own.look_at(
-          {data_.bins().n_columns() + lag, 0, true, true, bins.data(), n_labels, bins[0], Sum{}});
+      own.look_at({data_.bins().n_columns() + lag, 0, true, true, bins.data(), n_labels, bins[0],
+                   AnySum{}});
     }
     search.look_at(own.take());
   }
 
   const TreeData& data_;
-  const Histogram& histogram_;
-  Sum total_;
+  const BinSums<AnySum>& histogram_;
+  AnySum total_;
   const SplitRules& rules_;
   const uint8_t* features_;
   const MonotoneRules* monotone_;
@@ -232,12 +236,18 @@ class NodeSearch {
 
 }  // namespace
 
-Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
+Split find_split(const TreeData& data, const Histogram& histogram, const WideSum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
                  const NodeContexts* contexts, Crew& crew) {
-  if (monotone == nullptr)
-    return NodeSearch<false>(data, histogram, total, rules, features, nullptr, contexts).find(crew);
-  return NodeSearch<true>(data, histogram, total, rules, features, monotone, contexts).find(crew);
+  return std::visit(
+      [&]<class AnySum>(const BinSums<AnySum>& sums) {
+        if (monotone == nullptr)
+          return NodeSearch<false, AnySum>(data, sums, total, rules, features, nullptr, contexts)
+              .find(crew);
+        return NodeSearch<true, AnySum>(data, sums, total, rules, features, monotone, contexts)
+            .find(crew);
+      },
+      histogram);
 }
 
 }  // namespace hedgerow

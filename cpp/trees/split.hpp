@@ -9,6 +9,7 @@
 
 #include "trees/column_rules.hpp"
 #include "trees/context_rows.hpp"
+#include "trees/data.hpp"
 #include "trees/histogram.hpp"
 #include "trees/missing.hpp"
 
@@ -27,8 +28,8 @@ struct Split {
   bool categorical = false;
   BinSet left_bins{};
   bool outside_left = false;  // whether positions beyond the ends of a sequence go left
-  Sum left;                   // what the examples on the left add up to
-  Sum known;  // and those that it was found by: all, or those whose value is not missing
+  WideSum left;               // what the examples on the left add up to
+  WideSum known;  // and those that it was found by: all, or those whose value is not missing
 
   bool exists() const { return column >= 0; }
 };
@@ -81,7 +82,7 @@ struct MonotoneRules {
 // above are of these, and the minimum weight of a child is of them as a share of all.
 //
 // `contexts` are null if previous labels may not be asked for. Idle threads of the crew help.
-Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
+Split find_split(const TreeData& data, const Histogram& histogram, const WideSum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
                  const NodeContexts* contexts, Crew& crew);
 

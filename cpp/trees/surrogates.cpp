@@ -12,6 +12,7 @@ namespace {
 // Weights by bin.
 using Weights = std::array<int64_t, 256>;
 
+template <class AnySum>
 class SurrogateSearch {
  public:
   SurrogateSearch(const TreeData& data, const DividedNode& node, const Split& split,
@@ -39,13 +40,17 @@ class SurrogateSearch {
                                              data_.windows().number(offset)];
   }
 
+  static const BinSums<AnySum>& sums_of(const CountedExamples& examples) {
+    return std::get<BinSums<AnySum>>(*examples.histogram);
+  }
+
   void look_at_full() {
     for (const TreeData::FullFeature& feature : data_.full_features()) {
       if (!allows(feature.column, feature.offset)) continue;
       const int n_bins = data_.bins().n_bins[feature.column];
       const auto weight = [&](const CountedExamples& examples, int bin) {
         if (examples.histogram == nullptr) return int64_t{0};
-        return examples.histogram->full[feature.base + bin].curvature();
+        return sums_of(examples).full[feature.base + bin].curvature();
       };
       for (int bin = 1; bin <= n_bins; ++bin)
         set_weights(bin, weight(node_.all, bin) - weight(node_.missing, bin),
@@ -56,7 +61,7 @@ class SurrogateSearch {
 
   // Columns without entries here have one value, and predict nothing.
   void look_at_sparse() {
-    const std::vector<SlotSum>& slots = node_.all.histogram->sparse;
+    const std::vector<SlotSum<AnySum>>& slots = sums_of(node_.all).sparse;
     int32_t o = 0, first_place = 0;  // of an offset
     for (size_t i = 0; i < slots.size();) {
       for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
@@ -81,11 +86,11 @@ class SurrogateSearch {
                     size_t end, Weights& weights) const {
     std::fill_n(weights.begin(), data_.bins().n_bins[column] + 1, int64_t{0});
     if (examples.histogram == nullptr) return;
-    const Histogram& histogram = *examples.histogram;
+    const BinSums<AnySum>& histogram = sums_of(examples);
     int64_t& usual = weights[data_.default_bin(column)];
     usual = (examples.total - histogram.outside[o]).curvature();
     for (size_t i = first; i < end; ++i) {
-      const SlotSum& slot = histogram.sparse[i];
+      const SlotSum<AnySum>& slot = histogram.sparse[i];
       const int64_t weight = slot.sum.curvature();
       weights[data_.slot_bin(column, slot.place - o * data_.n_slots())] += weight;
       usual -= weight;
@@ -163,7 +168,11 @@ class SurrogateSearch {
 std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& node,
                                        const Split& split, const uint8_t* features,
                                        const int8_t* directions) {
-  return SurrogateSearch(data, node, split, features, directions).find();
+  return std::visit(
+      [&]<class AnySum>(const BinSums<AnySum>&) {
+        return SurrogateSearch<AnySum>(data, node, split, features, directions).find();
+      },
+      *node.all.histogram);
 }
 
 bool goes_left_by(const std::vector<Surrogate>& surrogates, const Split& split,

@@ -16,7 +16,7 @@ inline constexpr size_t kMaxSurrogates = 5;  // of a split
 // Some examples of a node: their histogram, with the slots of the node's, and what they add up to.
 struct CountedExamples {
   const Histogram* histogram = nullptr;  // null: there are none
-  Sum total{};
+  WideSum total{};
 };
 
 // The examples of a node, and how a split divides those whose value is not missing.

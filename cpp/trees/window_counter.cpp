@@ -12,12 +12,12 @@ constexpr int kMaxLanes = 16;  // then the sums of 256 bins fit the cache next t
 constexpr int64_t kMaxSlots = 1 << 12;
 constexpr int64_t kSequencesPerTask = 64;
 
-template <int kLanes>
-HEDGEROW_INLINE void add(const Sum* amounts, Sum* out) {
+template <int kLanes, class AnySum>
+HEDGEROW_INLINE void add(const AnySum* amounts, AnySum* out) {
 #if defined(__GNUC__)
   using Four = uint64_t __attribute__((vector_size(32), aligned(8), may_alias));
-  static_assert(sizeof(Sum) == sizeof(uint64_t));
-  for (int i = 0; i < kLanes; i += 4)
+  constexpr int kPerFour = sizeof(Four) / sizeof(AnySum);
+  for (int i = 0; i < kLanes; i += kPerFour)
     *reinterpret_cast<Four*>(out + i) += *reinterpret_cast<const Four*>(amounts + i);
 #else
   for (int i = 0; i < kLanes; ++i) out[i] += amounts[i];
@@ -25,39 +25,61 @@ HEDGEROW_INLINE void add(const Sum* amounts, Sum* out) {
 }
 
 // table[bins[r]] += amounts[r .. r + kLanes - 1]
-template <int kLanes>
-HEDGEROW_INLINE void add_bins(const uint8_t* bins, int64_t n, const Sum* amounts, Sum* table) {
+template <int kLanes, class AnySum>
+HEDGEROW_INLINE void add_bins(const uint8_t* bins, int64_t n, const AnySum* amounts,
+                              AnySum* table) {
   for (int64_t r = 0; r < n; ++r) add<kLanes>(amounts + r, table + bins[r] * int64_t{kLanes});
 }
 
 // The same for all entries of a row, which begin at offsets[r].
-template <int kLanes>
+template <int kLanes, class AnySum>
 HEDGEROW_INLINE void add_entries(const int64_t* offsets, const int32_t* entries, int64_t n,
-                                 const Sum* amounts, Sum* table) {
+                                 const AnySum* amounts, AnySum* table) {
   for (int64_t r = 0; r < n; ++r)
     for (int64_t e = offsets[r]; e < offsets[r + 1]; ++e)
       add<kLanes>(amounts + r, table + entries[e] * int64_t{kLanes});
 }
 
-HEDGEROW_CLONES void add_bins(int n_lanes, const uint8_t* bins, int64_t n, const Sum* amounts,
-                              Sum* table) {
+template <class AnySum>
+HEDGEROW_INLINE void add_bins_of_any(int n_lanes, const uint8_t* bins, int64_t n,
+                                     const AnySum* amounts, AnySum* table) {
   if (n_lanes == 4) return add_bins<4>(bins, n, amounts, table);
   if (n_lanes == 8) return add_bins<8>(bins, n, amounts, table);
   if (n_lanes == 12) return add_bins<12>(bins, n, amounts, table);
   add_bins<16>(bins, n, amounts, table);
 }
 
-HEDGEROW_CLONES void add_entries(int n_lanes, const int64_t* offsets, const int32_t* entries,
-                                 int64_t n, const Sum* amounts, Sum* table) {
+template <class AnySum>
+HEDGEROW_INLINE void add_entries_of_any(int n_lanes, const int64_t* offsets, const int32_t* entries,
+                                        int64_t n, const AnySum* amounts, AnySum* table) {
   if (n_lanes == 4) return add_entries<4>(offsets, entries, n, amounts, table);
   if (n_lanes == 8) return add_entries<8>(offsets, entries, n, amounts, table);
   if (n_lanes == 12) return add_entries<12>(offsets, entries, n, amounts, table);
   add_entries<16>(offsets, entries, n, amounts, table);
 }
 
+// Templates have no clones.
+HEDGEROW_CLONES void add_bins(int n_lanes, const uint8_t* bins, int64_t n, const Sum* amounts,
+                              Sum* table) {
+  add_bins_of_any(n_lanes, bins, n, amounts, table);
+}
+HEDGEROW_CLONES void add_bins(int n_lanes, const uint8_t* bins, int64_t n, const WideSum* amounts,
+                              WideSum* table) {
+  add_bins_of_any(n_lanes, bins, n, amounts, table);
+}
+HEDGEROW_CLONES void add_entries(int n_lanes, const int64_t* offsets, const int32_t* entries,
+                                 int64_t n, const Sum* amounts, Sum* table) {
+  add_entries_of_any(n_lanes, offsets, entries, n, amounts, table);
+}
+HEDGEROW_CLONES void add_entries(int n_lanes, const int64_t* offsets, const int32_t* entries,
+                                 int64_t n, const WideSum* amounts, WideSum* table) {
+  add_entries_of_any(n_lanes, offsets, entries, n, amounts, table);
+}
+
 }  // namespace
 
-WindowCounter::WindowCounter(const TreeData& data, Crew& crew, Stop& stop)
+template <class AnySum>
+WindowCounter<AnySum>::WindowCounter(const TreeData& data, Crew& crew, Stop& stop)
     : data_(data),
       crew_(crew),
       stop_(stop),
@@ -71,13 +93,15 @@ WindowCounter::WindowCounter(const TreeData& data, Crew& crew, Stop& stop)
 }
 
 // An addition of vectors takes as long as about two of numbers.
-bool WindowCounter::suits(int64_t n_examples) const {
+template <class AnySum>
+bool WindowCounter<AnySum>::suits(int64_t n_examples) const {
   return data_.windows().ancestors == 0 && data_.n_offsets() >= 3 &&
          6 * n_examples >= data_.bins().n_positions &&
          (!data_.has_sparse() || data_.n_slots() <= kMaxSlots);
 }
 
-void WindowCounter::read(const NodeExamples& examples, std::vector<Sum>& outside) {
+template <class AnySum>
+void WindowCounter<AnySum>::read(const NodeExamples& examples, std::vector<AnySum>& outside) {
   const Windows& windows = data_.windows();
   amounts_.resize(data_.bins().n_positions + (windows.n_sequences + 1) * gap_ + kMaxLanes);
   used_.resize(windows.n_sequences);
@@ -86,35 +110,38 @@ void WindowCounter::read(const NodeExamples& examples, std::vector<Sum>& outside
     read_sequences(examples, begin, end);
   });
   rows_.clear();
-  outside.assign(data_.n_offsets(), Sum{});
+  outside.assign(data_.n_offsets(), AnySum{});
   for (int64_t s = 0; s < windows.n_sequences; ++s) {
     if (!used_[s]) continue;
     const int64_t begin = windows.offsets[s];
-    const Sum* own = amounts_.data() + begin + (s + 1) * gap_;
+    const AnySum* own = amounts_.data() + begin + (s + 1) * gap_;
     rows_.push_back({begin, windows.offsets[s + 1], own - windows.after});
     add_outside(rows_.back(), outside);
   }
 }
 
-void WindowCounter::read_sequences(const NodeExamples& examples, int64_t begin, int64_t end) {
+template <class AnySum>
+void WindowCounter<AnySum>::read_sequences(const NodeExamples& examples, int64_t begin,
+                                           int64_t end) {
   const int64_t* offsets = data_.windows().offsets;
   const std::span positions = examples.positions;
   auto next = std::lower_bound(positions.begin(), positions.end(), offsets[begin]);
   for (int64_t s = begin; s < end; ++s) {
     used_[s] = next != positions.end() && *next < offsets[s + 1];
-    if (!used_[s]) continue;                      // nor are its neighbours' zeros needed
-    Sum* own = amounts_.data() + (s + 1) * gap_;  // of position 0, if it were in this sequence
-    std::fill(own + offsets[s], own + offsets[s + 1], Sum{});
+    if (!used_[s]) continue;                         // nor are its neighbours' zeros needed
+    AnySum* own = amounts_.data() + (s + 1) * gap_;  // of position 0, if it were in this sequence
+    std::fill(own + offsets[s], own + offsets[s + 1], AnySum{});
     for (; next != positions.end() && *next < offsets[s + 1]; ++next)
       own[*next] = examples.sums[*next];
   }
 }
 
-void WindowCounter::add_outside(const Rows& rows, std::vector<Sum>& outside) const {
+template <class AnySum>
+void WindowCounter<AnySum>::add_outside(const Rows& rows, std::vector<AnySum>& outside) const {
   const Windows& windows = data_.windows();
   const int64_t length = rows.end - rows.begin;
-  const Sum* own = rows.amounts + windows.after;
-  Sum before, after;
+  const AnySum* own = rows.amounts + windows.after;
+  AnySum before, after;
   for (int o = 1; o <= std::max(windows.before, windows.after); ++o) {
     if (o <= length) {
       before += own[o - 1];
@@ -125,7 +152,9 @@ void WindowCounter::add_outside(const Rows& rows, std::vector<Sum>& outside) con
   }
 }
 
-void WindowCounter::count_full(const std::vector<Sum>& outside, std::vector<Sum>& sums) {
+template <class AnySum>
+void WindowCounter<AnySum>::count_full(const std::vector<AnySum>& outside,
+                                       std::vector<AnySum>& sums) {
   const auto n_columns = std::ssize(full_columns_), n_parts = std::ssize(lanes_);
   sums.resize(data_.n_full_bins());
   crew_.share(n_columns * n_parts, [&](int64_t task) {
@@ -133,27 +162,28 @@ void WindowCounter::count_full(const std::vector<Sum>& outside, std::vector<Sum>
     const int32_t column = full_columns_[place];
     const Lanes& lanes = lanes_[task % n_parts];
     const int n_bins = data_.bins().n_bins[column] + 1;
-    std::vector<Sum> table(static_cast<size_t>(n_bins) * lanes.n_padded);
+    std::vector<AnySum> table(static_cast<size_t>(n_bins) * lanes.n_padded);
     for (const Rows& rows : rows_)
       add_bins(lanes.n_padded, data_.column(column) + rows.begin, rows.end - rows.begin,
                rows.amounts + lanes.first, table.data());
     stop_.check();
     for (int lane = 0; lane < lanes.n; ++lane) {
       const int offset = offset_of(lanes, lane);
-      Sum* out = sums.data() + data_.full_features()[offset * n_columns + place].base;
+      AnySum* out = sums.data() + data_.full_features()[offset * n_columns + place].base;
       for (int bin = 0; bin < n_bins; ++bin) out[bin] = table[bin * lanes.n_padded + lane];
       out[0] += outside[offset];
     }
   });
 }
 
-void WindowCounter::count_sparse(std::vector<Sum>& slots) {
+template <class AnySum>
+void WindowCounter<AnySum>::count_sparse(std::vector<AnySum>& slots) {
   const int64_t n_slots = data_.n_slots(), n_sequences = std::ssize(rows_);
   const int64_t n_pieces = crew_.n_pieces(n_sequences);
   for (const Lanes& lanes : lanes_) {
-    std::vector<std::vector<Sum>> tables(n_pieces);
+    std::vector<std::vector<AnySum>> tables(n_pieces);
     crew_.share(n_pieces, [&](int64_t piece) {
-      std::vector<Sum>& table = tables[piece];
+      std::vector<AnySum>& table = tables[piece];
       table.resize(n_slots * lanes.n_padded);
       const int64_t end = n_sequences * (piece + 1) / n_pieces;
       for (int64_t i = n_sequences * piece / n_pieces; i < end; ++i) {
@@ -164,12 +194,15 @@ void WindowCounter::count_sparse(std::vector<Sum>& slots) {
       }
     });
     for (int lane = 0; lane < lanes.n; ++lane) {
-      Sum* out = slots.data() + offset_of(lanes, lane) * n_slots;
-      for (const std::vector<Sum>& table : tables)
+      AnySum* out = slots.data() + offset_of(lanes, lane) * n_slots;
+      for (const std::vector<AnySum>& table : tables)
         for (int64_t slot = 0; slot < n_slots - 1; ++slot)
           out[slot] += table[slot * lanes.n_padded + lane];
     }
   }
 }
+
+template class WindowCounter<Sum>;
+template class WindowCounter<WideSum>;
 
 }  // namespace hedgerow

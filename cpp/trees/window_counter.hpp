@@ -15,6 +15,7 @@ namespace hedgerow {
 // bin at all offsets grow by the amounts of consecutive examples, the neighbours of the row: by one
 // addition of vectors, where there would be one of numbers for each offset. All rows are read, also
 // those that no example is near, which pays if the node has many examples.
+template <class AnySum>
 class WindowCounter {
  public:
   WindowCounter(const TreeData& data, Crew& crew, Stop& stop);
@@ -24,11 +25,11 @@ class WindowCounter {
   bool suits(int64_t n_examples) const;
 
   // Takes the examples to count; `outside` (n_offsets,) are those whose window ends before.
-  void read(const NodeExamples& examples, std::vector<Sum>& outside);
+  void read(const NodeExamples& examples, std::vector<AnySum>& outside);
   // Writes the sums of full features, (n_full_bins,).
-  void count_full(const std::vector<Sum>& outside, std::vector<Sum>& sums);
+  void count_full(const std::vector<AnySum>& outside, std::vector<AnySum>& sums);
   // Adds the sums of sparse columns to `slots`, (n_offsets, n_slots), of all but the filler.
-  void count_sparse(std::vector<Sum>& slots);
+  void count_sparse(std::vector<AnySum>& slots);
 
  private:
   // Neighbours that are added at once: the first of them stands `first` behind the first of all.
@@ -40,7 +41,7 @@ class WindowCounter {
   // The rows of a sequence that has examples.
   struct Rows {
     int64_t begin, end;
-    const Sum* amounts;  // of the neighbours of the first row
+    const AnySum* amounts;  // of the neighbours of the first row
   };
 
   // Which offset a lane is, counted from the first.
@@ -48,16 +49,16 @@ class WindowCounter {
     return data_.n_offsets() - 1 - lanes.first - lane;
   }
   void read_sequences(const NodeExamples& examples, int64_t begin, int64_t end);
-  void add_outside(const Rows& rows, std::vector<Sum>& outside) const;
+  void add_outside(const Rows& rows, std::vector<AnySum>& outside) const;
 
   const TreeData& data_;
   Crew& crew_;
   Stop& stop_;
   std::vector<Lanes> lanes_;
   std::vector<int32_t> full_columns_;
-  int64_t gap_;                // zeros before and after the amounts of a sequence
-  std::vector<Sum> amounts_;   // of the examples by position, zero where there are none
-  std::vector<uint8_t> used_;  // by sequence, whether it has examples
+  int64_t gap_;                  // zeros before and after the amounts of a sequence
+  std::vector<AnySum> amounts_;  // of the examples by position, zero where there are none
+  std::vector<uint8_t> used_;    // by sequence, whether it has examples
   std::vector<Rows> rows_;
 };
 

@@ -14,16 +14,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "parallel.hpp"
 #include "trellis/score_errors.hpp"
+#include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 #include "trellis/tree_graph_order.hpp"
 #include "trellis/tree_graph_rows.hpp"
 #include "trellis/tree_graph_states.hpp"
+#include "trellis/tree_graph_steps.hpp"
 
 namespace hedgerow {
 
@@ -37,7 +41,9 @@ namespace {
 template <class Algebra>
 class GraphPass {
  public:
-  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop)
+  // grid: of sums over arcs
+  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop,
+            const SumGrid& grid = SumGrid(0.0))
       : scores_(scores),
         states_(states),
         stop_(stop),
@@ -46,7 +52,9 @@ class GraphPass {
         matrix_(scores.edges ? static_cast<size_t>(states.n_states()) * states.label_stride() : 0),
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
         scratch_(stride_),
-        terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {}
+        terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {
+    if (kInLanes && scores.automaton && scores.edges == nullptr) steps_.emplace(states, grid);
+  }
 
   const GraphOrder& order() const { return order_; }
   // Whether a sequence violated the bounds of Scaled: its numbers are then meaningless.
@@ -106,6 +114,10 @@ class GraphPass {
   }
 
  protected:
+  // Sums of logarithms are not computed in lanes.
+  static constexpr bool kInLanes = !(Algebra::kLogs && Algebra::kSums);
+  using Semiring = std::conditional_t<Algebra::kSums, SumProduct, MaxPlus>;
+
   struct Total {
     ExactSum shifts;      // what was subtracted from scores
     ExactSum log_scales;  // what rows were divided by: logarithms,
@@ -209,6 +221,7 @@ class GraphPass {
   GraphOrder order_;
   std::vector<Total> totals_;                            // of each chosen sequence
   PaddedVector beliefs_, messages_, outside_, factors_;  // (n, stride)
+  std::optional<GraphSteps<Semiring>> steps_;            // over an automaton, without edges
   PaddedVector matrix_;                        // (X, label_stride) of one node, with edges
   PaddedVector label_rows_, scratch_, terms_;  // rows
 };
@@ -243,9 +256,12 @@ template <class Algebra>
 HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_messages(
     int64_t first, int64_t end) {
   const int label_stride = states_.label_stride();
-  if (scores_.edges == nullptr && states_.first_order()) {
-    send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
-                           scores_.n_labels, stride_, message(first), stride_);
+  if (steps_ || (scores_.edges == nullptr && states_.first_order())) {
+    if (steps_)
+      steps_->fill_messages(belief(first), end - first, message(first));
+    else
+      send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
+                             scores_.n_labels, stride_, message(first), stride_);
     for (int64_t i = first; i < end; ++i) total_of(i).shifts.add(states_.shift());
     return {};
   }
@@ -281,6 +297,7 @@ HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, 
       std::copy(states_.begin(), states_.begin() + stride_, out + (i - first) * stride_);
     return;
   }
+  if (steps_) return steps_->fill_reach(outside(first), end - first, out);
   if (states_.first_order() && scores_.edges == nullptr) {
     send_all_rows<Algebra>(outside(first), end - first, stride_, states_.matrix(), scores_.n_labels,
                            stride_, out, stride_);

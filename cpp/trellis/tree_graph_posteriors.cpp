@@ -22,11 +22,11 @@ class GraphUpDown : public GraphPass<Algebra> {
  public:
   GraphUpDown(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
               const GraphPosteriors& out, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop),
+      : GraphPass<Algebra>(scores, states, stop, SumGrid(out.bound)),
         labels_(labels),
         out_(out),
         grid_(out.bound),
-        need_probs_(out.pairs || out.patterns || (out.arc_sums && !adds_outer_products())),
+        need_probs_(out.pairs || out.patterns || adds_probs()),
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
@@ -63,6 +63,10 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool adds_outer_products() const {
     return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
   }
+  // Whether they come with the steps down.
+  bool adds_terms() const { return out_.arc_sums && this->steps_; }
+  // Whether they are those of the posteriors of arcs, node by node.
+  bool adds_probs() const { return out_.arc_sums && !adds_outer_products() && !adds_terms(); }
   size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
@@ -71,18 +75,39 @@ class GraphUpDown : public GraphPass<Algebra> {
     if (this->outside_.size() < n) this->outside_.resize(n);
     norms_.resize(order_.size());
     std::fill(sums_.begin(), sums_.end(), 0.0);
+    if (adds_terms()) this->steps_->open_sums();
     if (out_.mixing) rates_.open(order_.size());
     for (int64_t level = 0; level < order_.n_levels(); ++level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
         this->stop_.check();
         const int64_t end = std::min(first + kGraphBlock, order_.levels[level + 1]);
-        this->fill_reach(first, end, reach_.data());
+        if (adds_terms())
+          fill_reach_and_sums(first, end);
+        else
+          this->fill_reach(first, end, reach_.data());
         finish(first, end);
         if (out_.arc_sums && adds_outer_products() && level > 0) add_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
         if (out_.mixing) measure(first, end);
       }
+  }
+
+  // Roots come from the state before the first label.
+  HEDGEROW_CLONES void fill_reach_and_sums(int64_t first, int64_t end) {
+    double shares[kGraphBlock];
+    for (int64_t i = first; i < end; ++i) {
+      const bool is_root = order_.parents[i] < 0;
+      if (is_root) {
+        std::fill(outside(i), outside(i) + stride_, Algebra::kZero);
+        outside(i)[Automaton::kBegin] = Algebra::kOne;
+      }
+      const double norm = is_root ? dot_rows<Algebra>(states_.begin(), belief(i), stride_)
+                                  : dot_rows<Algebra>(outside(i), message(i), stride_);
+      shares[i - first] = out_.weight(sequence_of(i)) / norm;
+    }
+    this->steps_->fill_reach_and_sums(outside(first), end - first, reach_.data(), belief(first),
+                                      shares);
   }
 
   // Marginals, and the outsides of the children.
@@ -110,11 +135,8 @@ class GraphUpDown : public GraphPass<Algebra> {
     }
     double* out = out_.marginals + order_.positions[i] * scores_.n_labels;
     if (states_.first_order()) return Row(scores_.n_labels).copy_from_padded(probs, false, out);
-    for (int32_t k = 0; k < scores_.n_labels; ++k) {
-      out[k] = 0.0;
-      for (int32_t x = states_.first_state(k); x < states_.first_state(k + 1); ++x)
-        out[k] += probs[x];
-    }
+    for (int32_t k = 0; k < scores_.n_labels; ++k)
+      out[k] = sum_range(probs + states_.first_state(k), probs + states_.first_state(k + 1));
   }
 
   // Node by node, as those of a block belong to several sequences.
@@ -162,7 +184,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     fill_probs(i);
     const int64_t position = order_.positions[i], n_pairs = scores_.n_edges();
     const bool is_root = order_.parents[i] < 0;
-    if (out_.arc_sums && !adds_outer_products()) {
+    if (adds_probs()) {
       const double weight = out_.weight(sequence_of(i));
       for (size_t p = 0; p < probs_.size(); ++p) sums_[p] += grid_.round(weight * probs_[p]);
     }
@@ -180,6 +202,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   }
 
   void add_arc_sums(double* arc_sums) const {
+    if (adds_terms()) return this->steps_->add_sums_to(arc_sums);
     for (int64_t q = 0; q < states_.n_states(); ++q)
       for (int32_t k = 0; k < scores_.n_labels; ++k) {
         const int64_t place = q * states_.label_stride() + k;
@@ -321,16 +344,15 @@ void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const i
 void fill_graph_posteriors(const GraphScores& scores, const int32_t* labels,
                            const GraphPosteriors& out, int n_threads, Stop& stop) {
   const GraphStates states(scores, false);
-  const int stride = padded(scores.n_labels);
   if (!GraphLanes::fit(scores, out) || !states.usable()) {
-    const GraphChunks chunks(scores, stride);
+    const GraphChunks chunks(scores);
     GraphTables tables(scores, out, chunks.n_chunks());
     fill_by_rows(scores, labels, out, chunks, 0, tables, n_threads, stop);
     return tables.finish();
   }
   const StrandGroups<kLanes> groups(
       {scores.n_sequences, scores.offsets, scores.n_labels, scores.nodes, scores.arcs, nullptr});
-  const GraphChunks others(scores, stride, groups.others);
+  const GraphChunks others(scores, groups.others);
   const auto n_groups = static_cast<int64_t>(groups.n_chunks());
   GraphTables tables(scores, out, n_groups + others.n_chunks());
   fill_in_lanes(scores, states, labels, out, groups, tables, n_threads, stop);

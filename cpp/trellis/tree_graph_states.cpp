@@ -31,14 +31,15 @@ GraphStates::GraphStates(const GraphScores& scores, bool logarithms)
     for (size_t i = 0; i < n; ++i) targets_[i] = automaton_->target(arcs_[i]);
   }
   const double zero = logarithms ? -kInfinity : 0.0, one = logarithms ? 0.0 : 1.0;
-  std::vector<double> weights(scores.arcs, scores.arcs + scores.n_arcs());
-  shift_ = weigh(weights.data(), scores.n_arcs(), usable_);
+  arc_weights_.assign(scores.arcs, scores.arcs + scores.n_arcs());
+  shift_ = weigh(arc_weights_.data(), scores.n_arcs(), usable_);
   matrix_.assign(static_cast<size_t>(stride_) * label_stride_, zero);
   for (int64_t q = 0; q < n_states_; ++q)
-    for (int32_t k = 0; k < n_labels_; ++k) matrix_[q * label_stride_ + k] = weights[arc(q, k)];
+    for (int32_t k = 0; k < n_labels_; ++k)
+      matrix_[q * label_stride_ + k] = arc_weights_[arc(q, k)];
   begin_.assign(stride_, zero);
   for (int32_t k = 0; k < n_labels_; ++k)
-    begin_[target(Automaton::kBegin, k)] = first_order() ? one : weights[arc(0, k)];
+    begin_[target(Automaton::kBegin, k)] = first_order() ? one : arc_weights_[arc(0, k)];
   if (!first_order()) return;
   transposed_.assign(static_cast<size_t>(n_labels_) * stride_, zero);
   for (int64_t q = 0; q < n_labels_; ++q)

@@ -184,7 +184,7 @@ class GraphTangent : public GraphGains<Algebra> {
 
 void fill_graph_tangents(const GraphScores& scores, const Direction& direction,
                          const AutomatonTangents& out, int n_threads, Stop& stop) {
-  const GraphChunks chunks(scores, padded(scores.n_labels));
+  const GraphChunks chunks(scores);
   ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks(), SumGrid(out.bound));
   for_each_graph<GraphTangent, Scaled>(
       scores, chunks, n_threads, stop,

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import hedgerow.trees.learner as learners
 from abuse.metamorphic.answers import file_of
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
@@ -104,6 +105,13 @@ def test_trees(form, parameters, tmp_path):
 @pytest.mark.parametrize(("form", "parameters"), LINEAR, ids=repr)
 def test_weights(form, parameters, tmp_path):
     check_same(lambda: make_linear(**parameters), form, "uneven", tmp_path)
+
+
+@pytest.mark.parametrize(("form", "parameters"), TREES[:5], ids=repr)
+def test_sums_of_more_than_32_bits(form, parameters, tmp_path, monkeypatch):
+    n_positions = sum(map(len, Y))
+    monkeypatch.setattr(learners, "count_bits", {n_positions: (36, 37)}.__getitem__)
+    check_same(lambda: make_trees(**parameters), form, "uneven", tmp_path)
 
 
 @pytest.mark.parametrize("make", [make_trees, make_linear])

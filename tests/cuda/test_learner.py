@@ -13,6 +13,7 @@ from hedgerow.cuda.feature_choice import derive_keys
 from hedgerow.cuda.layout import Layout
 from hedgerow.cuda.learner import DeviceLearner, TreeInputs
 from hedgerow.encode import encode
+from hedgerow.trees import learner as cpu_learners
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.learner import GrowthRules, TreeLearner
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key
@@ -80,7 +81,7 @@ class Case:
         return learner.grow(gradients, curvatures, 5)
 
     def on_device(self, device, rules, sampling, window):
-        layout = Layout.plan(self.offsets, self.n_labels)
+        layout = Layout.plan(self.offsets, self.n_labels, device.n_multiprocessors)
         bins = DeviceBins(device, layout, self.columns, self.sequences, self.n_labels, 1)
         learner = DeviceLearner(
             device,
@@ -181,7 +182,9 @@ def test_sums_of_more_than_32_bits_give_nearly_the_same_trees(device, monkeypatc
     X = draw_numbers(np.random.default_rng(4), 5, 0.1)
     case, sampling = Case(X), Sampling(0.05)
     few = case.on_device(device, case.rules(), sampling, (0, 0))
-    monkeypatch.setattr(learners, "count_bits", lambda n: (34, 35))
+    for module in (learners, cpu_learners):
+        monkeypatch.setattr(module, "count_bits", lambda n: (34, 35))
+    case.check(device)
     many = case.on_device(device, case.rules(), sampling, (0, 0))
     np.testing.assert_array_equal(few.columns, many.columns)
     np.testing.assert_allclose(few.values, many.values, rtol=1e-5)

@@ -67,6 +67,9 @@ class ContextGrower(Grower):
         )
         return super().grow()
 
+    def largest(self, sizes):
+        return np.bincount(self.positions, sizes).max(initial=0.0)
+
     def consider(self, number):
         """The better of the best split on a column and the best split on a previous label."""
         columns = [feature for feature in self.features if feature[0] < self.table.bins.shape[1]]
@@ -108,7 +111,8 @@ def grow_contexts(table, window, contexts, gradients, probabilities, curvatures,
     n_threads, trim = options.pop("n_threads", 1), options.pop("trim", 0.0)
     label_lambda = options.pop("label_lambda", 0.0)
     data = _core.TreeData(table.to_kernel(), *window)
-    examples = _core.ContextExamples(contexts, table.n_positions)
+    unit_bits = options.pop("unit_bits", (30, 31))
+    examples = _core.ContextExamples(contexts, table.n_positions, unit_bits)
     for cut in options.pop("cuts", [slice(0, len(table.offsets) - 1)]):
         offsets = table.offsets[cut.start : cut.stop + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
@@ -142,6 +146,7 @@ def naive_tree(
     rules,
     trim,
     label_lambda=0.0,
+    unit_bits=(30, 31),
 ):
     """Nodes of the tree of one label, by the naive learner."""
     labels, before = contexts
@@ -162,6 +167,7 @@ def naive_tree(
         slopes,
         bounds,
         rules,
+        unit_bits=unit_bits,
         before_labels=copies.before,
         n_labels=int(labels.max()) + 1,
         label_lambda=label_lambda,

@@ -40,19 +40,29 @@ def learned(draw, tables=tables()):  # noqa: B008
     return table, [make_examples(table, rng, share, steps) for share in shares]
 
 
-def list_examples(labels):
+def list_examples(labels, unit_bits=(30, 31)):
     sizes = [len(positions) for positions, _, _ in labels]
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return _core.Examples.of_lists(offsets, *map(np.concatenate, zip(*labels, strict=True)))
+    arrays = map(np.concatenate, zip(*labels, strict=True))
+    return _core.Examples.of_lists(offsets, *arrays, unit_bits)
 
 
 def grow(
-    table, window, labels, rules, n_threads=1, key=0, bytree=1.0, bynode=1.0, column_rules=None
+    table,
+    window,
+    labels,
+    rules,
+    n_threads=1,
+    key=0,
+    bytree=1.0,
+    bynode=1.0,
+    column_rules=None,
+    unit_bits=(30, 31),
 ):
     """Arrays of a tree for each label."""
     data = _core.TreeData(table.to_kernel(), *window)
     rules = rules.to_kernel(colsample_bytree=bytree, colsample_bynode=bynode)
-    examples = list_examples(labels)
+    examples = list_examples(labels, unit_bits)
     return _core.grow_trees(data, examples, rules, key, n_threads, column_rules).arrays()
 
 

@@ -159,11 +159,13 @@ class Grower:
     curvatures: np.ndarray  # float32
     rules: Rules
     column_rules: ColumnRules = ColumnRules()
+    unit_bits: tuple = (30, 31)  # all gradients have up to 2^30 units, and all curvatures 2^31
     nodes: list = field(default_factory=list)
 
     def grow(self):
-        self.g, self.g_unit = to_whole_units(self.gradients, 30)
-        self.h, self.h_unit = to_whole_units(self.curvatures, 31)
+        of_gradients, of_curvatures = self.unit_bits
+        self.g, self.g_unit = self.to_units(self.gradients, of_gradients, 30)
+        self.h, self.h_unit = self.to_units(self.curvatures, of_curvatures, 31)
         self.h = [max(h, 1) for h in self.h]
         self.h_at_root = list(self.h)
         self.features = [
@@ -181,6 +183,19 @@ class Grower:
             candidates.remove(best)
             candidates += self.expand(best)
         return self.nodes
+
+    def to_units(self, values, n_bits, bits_of_each):
+        """Whole numbers, and the power of two that they are multiples of."""
+        values = np.asarray(values, np.float32).astype(np.float64)
+        sizes = np.abs(values)
+        unit, largest = unit_for(sum(sizes.tolist()), n_bits), self.largest(sizes)
+        if largest > 0:
+            unit = max(unit, unit_for(largest, bits_of_each))
+        return [int(v) for v in np.rint(values / unit)], unit
+
+    def largest(self, sizes):
+        """What no unit is too small for."""
+        return sizes.max(initial=0.0)
 
     def add_node(self, examples, depth, **above):
         node = Node(0.0, np.float32(self.total(examples)[1]), examples, depth, **above)
@@ -405,13 +420,9 @@ def clip(value, lower, upper):
     return min(max(value, lower), upper)
 
 
-def to_whole_units(values, n_bits):
-    """Integers, and the power of two that is their unit."""
-    values = np.asarray(values, np.float32).astype(np.float64)
-    total = sum(np.abs(values).tolist())
-    exponent = np.frexp(total)[1] if total > 0 else 0
-    unit = float(np.ldexp(1.0, exponent - n_bits))
-    return [int(v) for v in np.rint(values / unit)], unit
+def unit_for(size, n_bits):
+    """The power of two of which a size has up to 2^n_bits."""
+    return float(np.ldexp(1.0, (np.frexp(size)[1] if size > 0 else 0) - n_bits))
 
 
 def grow_tree(
@@ -422,6 +433,8 @@ def grow_tree(
     curvatures,
     rules,
     column_rules=ColumnRules(),  # noqa: B008
+    unit_bits=(30, 31),
 ):
     """Nodes of one tree."""
-    return Grower(table, *window, positions, gradients, curvatures, rules, column_rules).grow()
+    examples = positions, gradients, curvatures
+    return Grower(table, *window, *examples, rules, column_rules, unit_bits).grow()

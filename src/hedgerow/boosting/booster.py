@@ -118,7 +118,8 @@ class Booster(Update[Binned]):
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
         self.trees = train(self._bound, scores)
-        self._ahead: PatternSlopes | None = None  # of a round whose trees grow already
+        # What `_begin` found for the next round, if that has begun already.
+        self._ahead: tuple[PatternSlopes, NDArray[np.float64]] | None = None
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -211,18 +212,14 @@ class Booster(Update[Binned]):
         """Do a round; returns what it has learned, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
-        slopes = self._derive(number) if self._ahead is None else self._ahead
+        slopes, step = self._begin(number) if self._ahead is None else self._ahead
         self._ahead = None
-        step, exact = self._pattern_step(slopes), self._is_exact(number)
-        if self.trees.works_ahead:  # the full step is nearly always the one that is taken
-            following = number + 1 if self._may_begin(number + 1) and not exact else None
-            arcs = iterate.arcs(iterate.weights + step)
-            self.trees.start_measuring(iterate.objective, arcs, following)
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals have been overwritten by slopes
             return None
         direction.turn(trees, step, slopes)
+        exact = self._is_exact(number)
         size = self.step_rule.take(iterate, direction, exact=exact)
         if size is None and direction.carry > 0:
             direction.forget()
@@ -236,17 +233,26 @@ class Booster(Update[Binned]):
             return None
         part = direction.part(size or 0.0)
         if size is not None and self._may_begin(number + 1):
-            self._ahead = self._derive(number + 1)
+            self._ahead = self._begin(number + 1)
         return part
 
-    def _derive(self, number: int) -> PatternSlopes:
-        """The slopes that a round starts from; its trees begin to grow."""
-        self.iterate.turn_to(self.schedule.objective_of(number))
+    def _begin(self, number: int) -> tuple[PatternSlopes, NDArray[np.float64]]:
+        """The slopes that a round starts from, and its step of the weights of label patterns.
+
+        Its trees begin to grow, and the full step begins to be measured: it is nearly always taken.
+        """
+        iterate, trees = self.iterate, self.trees
+        iterate.turn_to(self.schedule.objective_of(number))
         if self.schedule.changes_at(number):
             self.direction.forget()
-        slopes = self.iterate.derive()
-        self.trees.start_growing(number)
-        return slopes
+        slopes = iterate.derive()
+        trees.start_growing(number)
+        step = self._pattern_step(slopes)
+        if trees.works_ahead:
+            may_follow = self._may_begin(number + 1) and not self._is_exact(number)
+            arcs = iterate.arcs(iterate.weights + step)
+            trees.start_measuring(iterate.objective, arcs, number + 1 if may_follow else None)
+        return slopes, step
 
     def _may_begin(self, number: int) -> bool:
         """Whether a round may begin before the figures of the one before it are noted."""

@@ -188,6 +188,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
             "scales": self.curvature_weights,
             "identities": self.training.identities,
             "bound": self.targets.bound,
+            "n_positions": self.targets.n_positions,
             "column_rules": self.settings.column_rules,
             "n_threads": self.settings.n_threads,
             "comm": self.targets.comm,

@@ -31,11 +31,11 @@ NODE = np.dtype(
 )
 MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
 THREADS = 256
-BLOCKS = 8  # of a multiprocessor
+BLOCKS, SHARED = 8, 176 << 10  # blocks of a multiprocessor, and memory that they share
 
 
 # Nodes of trees that a block has in shared memory, and the size of each there.
-FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 16, 56 << 10
+FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 8, 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +201,9 @@ class DeviceBins:
         if together == 0:
             return False
         n_groups, n_rows = -(-n_outputs // together), self.layout.n_rows
-        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        # No more than there can be at a time: each copies its trees.
+        n_blocks = min(BLOCKS, SHARED // (STEP_BYTES * n_nodes * together))
+        most = max(1, n_blocks * self.device.n_multiprocessors // n_groups)
         n_blocks = max(1, min(-(-n_rows * together // THREADS), most))
         self.kernels.launch(
             "add_round", (n_blocks, n_groups), THREADS, trees.nodes, n_nodes, trees.weights,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,20 +19,19 @@ from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
+from hedgerow.trees.units import count_bits
 
 __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
 THREADS = 256
 ROWS_OF_BLOCK = 2048  # that kernels take at a time
-# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU. Of
-# more positions these would be too coarse: then a position has as many units as with 2^20 of them.
-MANY_POSITIONS = 10_000_000
 OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
 FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
 # Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
 # suffices, and how many blocks share the features of one node at most.
-WORKERS, SHARED, PARTS = 8, 176 << 10, 32
+WORKERS, SHARED, PARTS = 4, 176 << 10, 32
+DIVIDERS = 5  # blocks of each multiprocessor that part the examples of all nodes
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
 TILE_BYTES = 56 << 10
 
@@ -193,8 +191,10 @@ class DeviceLearner:
         self._derivatives = empty((n_outputs, n_rows, 2), np.float32)
         self._rows = [empty(n_outputs * n_rows, np.int32) for _ in range(2)]
         self._examples = [empty((n_outputs * n_rows, 2), np.int32) for _ in range(2)]
-        self._n_partial = max(1, min(-(-n_rows // ROWS_OF_BLOCK), 1024))
-        self._partial = empty((4 * n_outputs, self._n_partial), np.float64)
+        n_derivers = self.bins.n_blocks
+        if n_outputs > FEW_LABELS:  # there are as many again for each output
+            n_derivers = max(1, min(-(-n_rows // ROWS_OF_BLOCK), n_derivers))
+        self._partial = empty((4 * n_outputs, n_derivers), np.float64)
         self._units = empty((n_outputs, 2), np.float64)
         self._n_safe = empty(n_outputs, np.int32)
         self._totals = empty((n_outputs, 2), np.int64)
@@ -251,21 +251,22 @@ class DeviceLearner:
         self._grown = None
         self._draw(round_number)
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
+        n_blocks = self._partial.shape[1]
         launch(
-            "derive", self.bins.n_blocks, THREADS, inputs.marginals, inputs.slopes, inputs.gammas,
-            labels, self._scales, self._selected, n_rows, int(self.opposite),
-            float(self.sampling.trim), self.rate, self.modest, int(self.newton),
-            self._derivatives,
+            "derive", (n_blocks, 1 if self.n_outputs <= FEW_LABELS else self.n_outputs), THREADS,
+            inputs.marginals, inputs.slopes, inputs.gammas, labels, self._scales, self._selected,
+            n_rows, int(self.opposite), float(self.sampling.trim), self.rate, self.modest,
+            int(self.newton), self._derivatives, self._partial,
         )  # fmt: skip
         ratio = self.sampling.negative_ratio
         if ratio > 0:
             self.device.clear(self._counts)
-            grid = self.bins.n_blocks, self.n_outputs
+            grid = n_blocks, self.n_outputs
             launch("count_observed", grid, THREADS, self._derivatives, labels, n_rows, self._counts)
             weighting = NEGATIVE_WEIGHTS[self.sampling.negative_weight]
             launch(
                 "draw_others", grid, THREADS, self._derivatives, labels, self.bins.neighbours[0],
-                n_rows, self._counts, self._key, float(ratio), weighting,
+                n_rows, self._counts, self._key, float(ratio), weighting, self._partial,
             )  # fmt: skip
         self._grow()
         self._launched = self.device.fetch(self.nodes)
@@ -321,10 +322,8 @@ class DeviceLearner:
         """From derivatives to trees: the same launches each time."""
         device, launch = self.device, self.kernels.launch
         n_rows, n_outputs = self.layout.n_rows, self.n_outputs
-        grid = self._n_partial, n_outputs
-        launch("sum_magnitudes", grid, THREADS, self._derivatives, n_rows, self._partial)
         launch(
-            "choose_units", n_outputs, 32, self._partial, self._n_partial, *self._bits,
+            "choose_units", n_outputs, 32, self._partial, self._partial.shape[1], *self._bits,
             self._units, self._n_safe, self._n_examples, self._totals, self._n_nodes,
         )  # fmt: skip
         launch(
@@ -369,7 +368,7 @@ class DeviceLearner:
         launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
         chosen = self._chosen, self._n_chosen, self.max_chosen
         launch(
-            "partition", WORKERS * self.device.n_multiprocessors, THREADS, self._columns,
+            "partition", DIVIDERS * self.device.n_multiprocessors, THREADS, self._columns,
             *self.bins.neighbours,
             self._open, self.nodes, self.max_nodes, self._chosen, self.max_chosen, self._starts,
             n_segments, self.layout.n_rows, self._rows[0], self._examples[0], self._rows[1],
@@ -420,12 +419,6 @@ class DeviceLearner:
             int(self._few_bins), n_parts, self._cuts, self._n_found, self._open, self.nodes,
             self.max_nodes,
         )  # fmt: skip
-
-
-def count_bits(n_positions: int) -> tuple[int, int]:
-    """How many units all gradients of a tree have together at most, and all curvatures: 2^n."""
-    more = math.ceil(math.log2(n_positions)) - 20 if n_positions > MANY_POSITIONS else 0
-    return 30 + more, 31 + more
 
 
 def is_best_first(rules: GrowthRules) -> bool:

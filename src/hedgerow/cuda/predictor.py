@@ -78,7 +78,7 @@ class DeviceModel:
         others = [each for each in model.potentials if each is not self.trees]
         for first, stop in cut_runs(sequences.offsets, BATCH):
             part = sequences.part(first, stop)
-            layout = Layout.plan(part.offsets, n_labels)
+            layout = Layout.plan(part.offsets, n_labels, self.device.n_multiprocessors)
             bins = DeviceBins(self.device, layout, self.trees.columns, part, n_labels, n_threads)
             adders = prepare(others, part, model.trellis, None, n_threads)
             (start,) = add_up(

@@ -89,7 +89,7 @@ class DeviceScoring(TreeScoring):
     def bin(self, sequences: Sequences) -> Binned:
         """Bins lie on the device."""
         n_labels, n_threads = self.trellis.n_labels, self.n_threads
-        layout = Layout.plan(sequences.offsets, n_labels)
+        layout = Layout.plan(sequences.offsets, n_labels, self.device.n_multiprocessors)
         bins = DeviceBins(self.device, layout, self.columns, sequences, n_labels, n_threads)
         adders = prepare(self.given, sequences, self.trellis, None, n_threads)
         return Binned(bins, sequences.offsets, None, adders)

@@ -27,7 +27,7 @@ class CudaTrainer(BoostingTrainer):
         """Find the GPU, and refuse what cannot be done there."""
         device, data, settings = cupy_device.find_device(), self.data, self.settings
         check_supported(self.crf, data, settings, self.objective, refines=self.refiner is not None)
-        layout = Layout.plan(data.targets.offsets, data.trellis.n_labels)
+        layout = Layout.plan(data.targets.offsets, data.trellis.n_labels, device.n_multiprocessors)
         check_memory(
             device,
             layout,

@@ -58,6 +58,11 @@ class Targets(LazyAttributes):
         return self.trellis.n_labels
 
     @lazy
+    def n_positions(self) -> int:
+        """Number of positions, of all workers."""
+        return count_all(len(self.codes), self.comm)
+
+    @lazy
     def n_known(self) -> int:
         """Number of positions whose label is known, of all workers."""
         return count_all(int(np.sum(self.codes >= 0)), self.comm)
@@ -71,7 +76,7 @@ class Targets(LazyAttributes):
             return exact_sum(_bound_weighted_counts(self), self.comm)
         if self.sequence_weights is not None:
             return exact_sum(np.diff(self.offsets) * self.sequence_weights, self.comm)
-        return float(count_all(len(self.codes), self.comm))
+        return float(self.n_positions)
 
     def sum(self, losses: NDArray[np.float64]) -> ExactTotal:
         """Sum of losses of sequences or positions, of all workers."""

@@ -14,6 +14,7 @@ from hedgerow.exact_sums import SumGrid
 from hedgerow.identity import identify_positions
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import NegativeWeight, Purpose, Sampling, draw_key, select_positions
+from hedgerow.trees.units import UNIT_BITS, count_bits
 
 __all__ = ["ContextLearner", "GrowthRules", "Learner", "TreeLearner"]
 
@@ -49,6 +50,9 @@ class Learner:
     bound
         Upper bound on the total weight of all positions of all workers; 0: no rounding. It makes
         roundings independent of the order of the positions.
+    n_positions
+        Number of positions of all workers; None: those of the offsets. Derivatives are rounded more
+        finely if there are many.
     column_rules : ColumnRules, optional
         Constraints on the columns in the trees of each output. None: no constraints.
     n_threads
@@ -68,6 +72,7 @@ class Learner:
         scales: NDArray[np.float64] | None = None,
         identities: NDArray[np.uint64] | None = None,
         bound: float = 0.0,
+        n_positions: int | None = None,
         column_rules: _core.ColumnRules | None = None,
         n_threads: int,
         comm: Comm = ALONE,
@@ -80,6 +85,7 @@ class Learner:
         self.scales = scales
         self.identities = identities
         self.bound = bound
+        self.unit_bits = count_bits(int(offsets[-1]) if n_positions is None else n_positions)
         self.column_rules = column_rules
         self.n_threads = n_threads
         self.comm = comm
@@ -170,6 +176,7 @@ class TreeLearner(Learner):
             n_threads=self.n_threads,
             pool=self._pool,
             comm=self.comm if self.comm.size > 1 else None,
+            unit_bits=self.unit_bits,
         )
         if self.comm.size > 1:
             return self._grow_together(examples, round_number)
@@ -177,10 +184,12 @@ class TreeLearner(Learner):
 
     def _grow_together(self, examples: _core.Examples, round_number: int) -> Forest:
         """The same trees on all workers, from the sums over all of them."""
-        magnitudes = examples.magnitudes(self.n_threads).reshape(-1, 2)
+        magnitudes = examples.magnitudes(self.n_threads).reshape(-1, 4)
         for column, factor in enumerate((_core.GRADIENT_FACTOR, _core.CURVATURE_FACTOR)):
             grid = SumGrid(factor * self.bound)
             magnitudes[:, column] = grid.share(magnitudes[:, column], self.comm)
+        if self.unit_bits != UNIT_BITS:  # else only the sums matter
+            magnitudes[:, 2:] = self.comm.max(magnitudes[:, 2:].copy())
         growth = _core.SharedGrowth(
             self.data,
             examples,
@@ -215,7 +224,7 @@ class ContextLearner(Learner):
         **more: Any,
     ) -> None:
         super().__init__(data, rules, sampling, **more)
-        self._examples = _core.ContextExamples(contexts, int(self.offsets[-1]))
+        self._examples = _core.ContextExamples(contexts, int(self.offsets[-1]), self.unit_bits)
         self._selected: NDArray[np.uint8] | None = None
 
     def begin(self, round_number: int) -> None:

@@ -1,0 +1,22 @@
+// What a worker has counted, as numbers that can be added to those of the other workers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/data.hpp"
+#include "trees/growing_tree.hpp"
+
+namespace hedgerow {
+
+// Appends the sums of a node's histogram: a number for a Sum, two for a WideSum. Those of a root
+// have a place for every slot, as workers see different ones, and are followed by the node's total.
+// Below they are those of the slots of the parent.
+void add_counts(const TreeData& data, const OpenNode& node, bool is_root,
+                std::vector<int64_t>& counts);
+
+// Replaces the sums of a node by those of all workers, and returns where the next ones begin.
+const int64_t* read_counts(const TreeData& data, const int64_t* counts, bool is_root,
+                           OpenNode& node);
+
+}  // namespace hedgerow
