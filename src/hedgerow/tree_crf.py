@@ -496,7 +496,7 @@ class TreeCRF(Estimator):
     @property
     def _labeller(self) -> Labeller:
         if self.device == "cuda":
-            from hedgerow.cuda.predictor import DeviceModel  # not before a GPU is asked for
+            from hedgerow.cuda.predictor import DeviceModel  # only if a GPU is used
 
             return DeviceModel.find(self.model_)
         return super()._labeller
@@ -506,7 +506,7 @@ class TreeCRF(Estimator):
         check_choice("device", self.device, get_args(DeviceName))
         objective = read_objective(self, margin=False)
         if self.device == "cuda":
-            from hedgerow.cuda.trainer import CudaTrainer  # not before a GPU is asked for
+            from hedgerow.cuda.trainer import CudaTrainer  # only if a GPU is used
 
             return CudaTrainer(self, objective, init)
         return BoostingTrainer(self, objective, init)
