@@ -53,7 +53,8 @@ class GraphPass {
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
         scratch_(stride_),
         terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {
-    if (kInLanes && scores.automaton && scores.edges == nullptr) steps_.emplace(states, grid);
+    if (kInLanes && scores.automaton && scores.edges == nullptr)
+      steps_.emplace(states, states.arc_weights(), grid);
   }
 
   const GraphOrder& order() const { return order_; }
@@ -195,6 +196,11 @@ class GraphPass {
   Problem fill_beliefs(int64_t first, int64_t end);
   Problem fill_messages(int64_t first, int64_t end);
   Problem close_roots(int64_t first, int64_t end);
+  // Roots become children of a node in the state before the first label, for steps_.
+  HEDGEROW_INLINE void open_outside(int64_t root) {
+    std::fill(outside(root), outside(root) + stride_, Algebra::kZero);
+    outside(root)[Automaton::kBegin] = Algebra::kOne;
+  }
   // reach of nodes first .. end-1, rows of out; the nodes are of one level.
   void fill_reach(int64_t first, int64_t end, double* out);
   // Fills the outsides of a node's children. reach: (stride,) of the node

@@ -30,6 +30,7 @@ class GraphUpDown : public GraphPass<Algebra> {
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
+        shares_(adds_terms() ? reach_.size() : 0),
         product_(kWaitingRows * this->stride_),
         arc_probs_(out.patterns ? scores.n_arcs() : 0) {
     if (out.mixing && out.mixing->pair_curvature)
@@ -93,21 +94,16 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
   }
 
-  // Roots come from the state before the first label.
   HEDGEROW_CLONES void fill_reach_and_sums(int64_t first, int64_t end) {
-    double shares[kGraphBlock];
     for (int64_t i = first; i < end; ++i) {
       const bool is_root = order_.parents[i] < 0;
-      if (is_root) {
-        std::fill(outside(i), outside(i) + stride_, Algebra::kZero);
-        outside(i)[Automaton::kBegin] = Algebra::kOne;
-      }
+      if (is_root) this->open_outside(i);
       const double norm = is_root ? dot_rows<Algebra>(states_.begin(), belief(i), stride_)
                                   : dot_rows<Algebra>(outside(i), message(i), stride_);
-      shares[i - first] = out_.weight(sequence_of(i)) / norm;
+      scale_row(out_.weight(sequence_of(i)) / norm, belief(i), stride_,
+                shares_.data() + (i - first) * stride_);
     }
-    this->steps_->fill_reach_and_sums(outside(first), end - first, reach_.data(), belief(first),
-                                      shares);
+    this->steps_->fill_reach_and_sums(outside(first), shares_.data(), end - first, reach_.data());
   }
 
   // Marginals, and the outsides of the children.
@@ -267,6 +263,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool need_probs_;            // whether posteriors of arcs are needed node by node
   PaddedVector sums_, probs_;  // (X, label_stride), padded to whole lanes of rows
   PaddedVector reach_;         // (kGraphBlock, stride)
+  PaddedVector shares_;        // (kGraphBlock, stride) beliefs over norms, times weights
   PaddedVector product_;       // (kWaitingRows, stride) scratch
   std::optional<PairCurvature> curvature_;
   std::vector<double> norms_;  // (n,) what posteriors are divided by

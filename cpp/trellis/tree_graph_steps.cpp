@@ -8,7 +8,8 @@
 namespace hedgerow {
 
 template <class Semiring>
-GraphSteps<Semiring>::GraphSteps(const GraphStates& states, const SumGrid& grid)
+GraphSteps<Semiring>::GraphSteps(const GraphStates& states, const std::vector<double>& weights,
+                                 const SumGrid& grid)
     : automaton_(*states.automaton()),
       grid_(grid),
       n_states_(states.n_states()),
@@ -18,8 +19,8 @@ GraphSteps<Semiring>::GraphSteps(const GraphStates& states, const SumGrid& grid)
       outsides_(std::max(automaton_.n_cells(), stride_)),
       messages_(outsides_.size()),
       unused_(stride_) {
-  const auto weigh = [&](const TermTable& table, std::vector<double>& weights) {
-    for (const int32_t arc : table.arcs) weights.push_back(states.arc_weights()[arc]);
+  const auto weigh = [&](const TermTable& table, std::vector<double>& by_term) {
+    for (const int32_t arc : table.arcs) by_term.push_back(weights[arc]);
   };
   weigh(automaton_.to_states, to_states_);
   weigh(automaton_.to_cells, to_cells_);
@@ -31,6 +32,12 @@ void GraphSteps<Semiring>::load_rows(const double* rows, int64_t n_nodes, Packed
   for (int64_t l = 0; l < kLanes; ++l)
     lanes.rows[l] = rows + std::min(l, n_nodes - 1) * stride_, lanes.counts[l] = stride_;
   rows_to_lanes(lanes, out, stride_);
+}
+
+template <class Semiring>
+void GraphSteps<Semiring>::clear_lanes(int64_t n_nodes, Packed* numbers) const {
+  for (int q = 0; q < n_states_; ++q)
+    std::fill(numbers[q].values + n_nodes, numbers[q].values + kLanes, Semiring::kZero);
 }
 
 template <class Semiring>
@@ -66,18 +73,16 @@ void GraphSteps<Semiring>::fill_reach(const double* outsides, int64_t n, double*
 }
 
 template <class Semiring>
-void GraphSteps<Semiring>::fill_reach_and_sums(const double* outsides, int64_t n, double* reach,
-                                               const double* beliefs, const double* shares)
+void GraphSteps<Semiring>::fill_reach_and_sums(const double* outsides, const double* shares,
+                                               int64_t n, double* reach)
   requires Semiring::kSums
 {
   const Step step = step_over(automaton_.to_states, to_states_, {}, false, outsides_.data());
   for (int64_t first = 0; first < n; first += kLanes) {
     load_rows(outsides + first * stride_, n - first, outsides_.data());
-    load_rows(beliefs + first * stride_, n - first, beliefs_.data());
+    load_rows(shares + first * stride_, n - first, beliefs_.data());
+    if (n - first < kLanes) clear_lanes(n - first, beliefs_.data());
     sum_cells<Semiring>(automaton_, outsides_.data());
-    Packed share(broadcast(0.0));
-    std::copy_n(shares + first, std::min<int64_t>(n - first, kLanes), share.values);
-    scale<Semiring>(share, n_states_, beliefs_.data(), beliefs_.data());
     fill_rows_and_sums<Semiring>(step, reach_.data(),
                                  RoundedTermSums{beliefs_.data(), grid_, sums_.data()});
     store_rows(reach_.data(), n - first, reach + first * stride_);
@@ -97,7 +102,8 @@ void GraphSteps<Semiring>::add_sums_to(double* arc_sums) const {
 
 template class GraphSteps<SumProduct>;
 // For the best labelling there are only messages up.
-template GraphSteps<MaxPlus>::GraphSteps(const GraphStates&, const SumGrid&);
+template GraphSteps<MaxPlus>::GraphSteps(const GraphStates&, const std::vector<double>&,
+                                         const SumGrid&);
 template void GraphSteps<MaxPlus>::fill_messages(const double*, int64_t, double*);
 
 }  // namespace hedgerow

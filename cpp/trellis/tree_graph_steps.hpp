@@ -21,17 +21,16 @@ namespace hedgerow {
 template <class Semiring>
 class GraphSteps {
  public:
-  // grid: of what is added to the sums
-  GraphSteps(const GraphStates& states, const SumGrid& grid);
+  // weights: (A,) of the arcs; grid: of what is added to the sums
+  GraphSteps(const GraphStates& states, const std::vector<double>& weights, const SumGrid& grid);
 
   // message[q] = sum over labels k of w[q, k] belief[target(q, k)], for n nodes.
   void fill_messages(const double* beliefs, int64_t n, double* messages);
   // reach[x] = sum over (q, k) that lead to x of outside[q] w[q, k], for n nodes.
   void fill_reach(const double* outsides, int64_t n, double* reach);
-  // The same, and adds outside[q] w[q, k] belief[target(q, k)] times the node's share to the sum of
-  // the arc. shares: (n,)
-  void fill_reach_and_sums(const double* outsides, int64_t n, double* reach, const double* beliefs,
-                           const double* shares)
+  // The same, and adds outside[q] w[q, k] shares[target(q, k)] to the sum of each arc. shares:
+  // rows, such as beliefs over norms, so that posteriors are added
+  void fill_reach_and_sums(const double* outsides, const double* shares, int64_t n, double* reach)
     requires Semiring::kSums;
 
   // Sets the sums of all arcs to 0.
@@ -42,13 +41,15 @@ class GraphSteps {
  private:
   // out[i] = number i of the rows of up to kLanes nodes. out: (stride,)
   void load_rows(const double* rows, int64_t n_nodes, Packed* out) const;
+  // Zeros in the lanes without a node.
+  void clear_lanes(int64_t n_nodes, Packed* numbers) const;
   void store_rows(const Packed* in, int64_t n_nodes, double* rows);
 
   const Automaton& automaton_;
   SumGrid grid_;
   int n_states_, stride_;
   std::vector<double> to_states_, to_cells_;  // (E,) weights of the terms' arcs
-  Numbers beliefs_;                           // (stride,)
+  Numbers beliefs_;                           // (stride,), or shares
   Numbers reach_;                             // (stride,), zeros beyond the states
   Numbers outsides_;                          // (C or stride,) sums over the cells
   Numbers messages_;                          // (C or stride,) likewise

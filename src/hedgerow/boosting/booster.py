@@ -106,6 +106,7 @@ class Booster(Update[Binned]):
         self.training = training
         self.targets = targets = training.targets
         self.grammar = training.grammar
+        self._longest = training.grammar.patterns.longest
         self.trellis = targets.trellis
         self.settings = settings
         self.schedule = schedule
@@ -276,7 +277,7 @@ class Booster(Update[Binned]):
 
     def _is_exact(self, number: int) -> bool:
         """Whether a round optimises the weights of label patterns exactly."""
-        return self.settings.exact_rounds.include(number + 1, self.grammar.patterns.longest)
+        return self.settings.exact_rounds.include(number + 1, self._longest)
 
     def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
         """The direction of a round and its step rule."""

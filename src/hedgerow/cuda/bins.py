@@ -151,11 +151,17 @@ class DeviceBins:
             1, min(-(-self.layout.n_rows // THREADS), BLOCKS * self.device.n_multiprocessors)
         )
 
-    def put(self, by_position: NDArray[Any]) -> DeviceArray:
-        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding."""
+    def put(self, by_position: NDArray[Any], out: DeviceArray | None = None) -> DeviceArray:
+        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding.
+
+        ``out``: where it is written to; None: to a new array.
+        """
         by_row = np.zeros((self.layout.n_rows, *by_position.shape[1:]), by_position.dtype)
         by_row[self.layout.rows] = by_position
-        return self.device.upload(by_row)
+        if out is None:
+            return self.device.upload(by_row)
+        self.device.write(by_row, out)
+        return out
 
     def by_column(self) -> DeviceArray:
         """The same bins, (C, n_rows)."""

@@ -125,7 +125,7 @@ class DeviceChain:
         # Of decoders and tangents, made when they are asked for.
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
-        self._recordings: dict[tuple[int, bool], tuple[DeviceArray, Callable[[], None]]] = {}
+        self._recordings: dict[tuple[int, bool, bool], tuple[DeviceArray, Callable[[], None]]] = {}
         self._prepare_pieces()
         self.weighted = None
         if position_weights is not None:
@@ -178,11 +178,19 @@ class DeviceChain:
         return self.collect(scores, arcs, by_position=by_position)
 
     def launch(
-        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+        self,
+        scores: DeviceArray,
+        arcs: NDArray[np.float64],
+        *,
+        by_position: bool = False,
+        fill: Callable[[], None] | None = None,
     ) -> None:
-        """Let the device begin with a measurement."""
+        """Let the device begin with a measurement.
+
+        ``fill`` launches what fills the scores before, and is the same each time for these scores.
+        """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
-        self._recorded(scores, self.weighted if by_position else None)()
+        self._recorded(scores, self.weighted if by_position else None, fill)()
         self._fetched = self.device.fetch(self._found)
 
     def collect(
@@ -198,17 +206,27 @@ class DeviceChain:
         return expected if n_lost == 0 else self._repair(expected, scores, arcs, weighted)
 
     def _recorded(
-        self, scores: DeviceArray, weighted: WeightedLikelihood | None
+        self,
+        scores: DeviceArray,
+        weighted: WeightedLikelihood | None,
+        fill: Callable[[], None] | None,
     ) -> Callable[[], None]:
         """The launches of a measurement, which are the same each time for the same array."""
-        key = id(scores), weighted is not None
+        key = id(scores), weighted is not None, fill is not None
         if key not in self._recordings:
-            steps = self.device.record(partial(self._launch, scores, weighted))
+            steps = self.device.record(partial(self._launch, scores, weighted, fill))
             self._recordings[key] = scores, steps
         return self._recordings[key][1]
 
-    def _launch(self, scores: DeviceArray, weighted: WeightedLikelihood | None) -> None:
+    def _launch(
+        self,
+        scores: DeviceArray,
+        weighted: WeightedLikelihood | None,
+        fill: Callable[[], None] | None,
+    ) -> None:
         """All kernels of a measurement."""
+        if fill is not None:
+            fill()
         launch, n_sequences = self.kernels.launch, self.layout.n_sequences
         factors, lost, messages = self._factors, self._lost, self._messages
         launch("exponentiate_arcs", 1, 256, self._arcs, factors, lost, n_sequences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -157,7 +157,7 @@ class DeviceLearner:
         self._selected = None
         if sampling.subsample < 1:
             self._selected = device.empty(self.layout.n_rows, np.uint8)
-        self._grow = device.record(self._launch)
+        self._recordings: dict[tuple[int, int], tuple[TreeInputs, Callable[[], None]]] = {}
 
     @property
     def best_first(self) -> bool:
@@ -229,6 +229,7 @@ class DeviceLearner:
             np.ones(n_outputs),
             np.arange(n_outputs + 1, dtype=np.int32),
         )
+        self._whole_trees = replace(self._trees, weights=device.upload(np.ones(n_outputs)))
         n_features = self.n_columns * len(self.offsets)
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
@@ -250,6 +251,20 @@ class DeviceLearner:
         """Let the device begin with the trees of a round; what waits for them."""
         self._grown = None
         self._draw(round_number)
+        key = id(inputs.marginals), id(inputs.slopes)
+        if key not in self._recordings:
+            self._recordings[key] = inputs, self.device.record(partial(self._launch, inputs))
+        self._recordings[key][1]()
+        self._launched = self.device.fetch(self.nodes)
+        return partial(self._collect, self._launched)
+
+    def _launch(self, inputs: TreeInputs) -> None:
+        """From marginals to trees: the same launches each time for the same arrays."""
+        self._derive(inputs)
+        self._grow()
+
+    def _derive(self, inputs: TreeInputs) -> None:
+        """Derivatives, and how large they are."""
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
         n_blocks = self._partial.shape[1]
         launch(
@@ -268,9 +283,6 @@ class DeviceLearner:
                 "draw_others", grid, THREADS, self._derivatives, labels, self.bins.neighbours[0],
                 n_rows, self._counts, self._key, float(ratio), weighting, self._partial,
             )  # fmt: skip
-        self._grow()
-        self._launched = self.device.fetch(self.nodes)
-        return partial(self._collect, self._launched)
 
     def _collect(self, fetched: Callable[[], NDArray[np.uint8]]) -> Forest:
         """Wait for trees; others may grow in their place by now."""
@@ -280,8 +292,8 @@ class DeviceLearner:
         return forest
 
     def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add what the trees that were launched last will give to scores."""
-        self._add(np.ones(self.n_outputs), scores, out)
+        """Launch what adds the trees that were launched last to scores; the same each time."""
+        self._add(self._whole_trees, scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
         """Add what trees give to scores; those that were launched last are on the device still."""
@@ -289,12 +301,12 @@ class DeviceLearner:
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)
         else:
-            self._add(forest.tree_weights, scores, out)
+            self.device.write(forest.tree_weights, self._trees.weights)
+            self._add(self._trees, scores, out)
 
-    def _add(self, weights: NDArray[np.float64], scores: DeviceArray, out: DeviceArray) -> None:
-        self.device.write(weights, self._trees.weights)
-        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(self._trees, scores, out):
-            self.bins.add_trees(self._trees, scores, out)
+    def _add(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
+        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(trees, scores, out):
+            self.bins.add_trees(trees, scores, out)
 
     def _draw(self, round_number: int) -> None:
         """What is random in a round."""
@@ -318,8 +330,8 @@ class DeviceLearner:
             share = self.rules.colsample_bytree
             device.write(choose_features(key, self.n_outputs, n_features, share), self._features)
 
-    def _launch(self) -> None:
-        """From derivatives to trees: the same launches each time."""
+    def _grow(self) -> None:
+        """From derivatives to trees."""
         device, launch = self.device, self.kernels.launch
         n_rows, n_outputs = self.layout.n_rows, self.n_outputs
         launch(

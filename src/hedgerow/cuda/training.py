@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +132,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         )
         # Scores of the arcs with which the proposed scores are being measured already.
         self._begun: NDArray[np.float64] | None = None
+        # Slopes that come from the CPU.
+        self._given_slopes: DeviceArray | None = None
         # What waits for the trees of a round, and for those that grow from the scores proposed.
         self._growing: Callable[[], Forest]
         self._following: Callable[[], Forest] | None = None
@@ -144,8 +147,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     ) -> None:
         """Launch all kernels, and those that grow the trees of the round that follows."""
         by_row, of_marginals = self.proposed.by_row, isinstance(objective, OfMarginals)
-        self.learner.add_next(self.scores.by_row, by_row)
-        self.chain.launch(by_row, arcs, by_position=not of_marginals)
+        fill = partial(self.learner.add_next, self.scores.by_row, by_row)
+        self.chain.launch(by_row, arcs, by_position=not of_marginals, fill=fill)
         self._begun = arcs
         if following is not None and self._is_ahead and not of_marginals:
             self._following = self._launch_trees(following)
@@ -211,7 +214,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             unit = steepest(nodes, self.curvature_weights)
             if unit > 0:
                 nodes, patterns = nodes / unit, patterns / unit
-            self._slopes = self.scores.bins.put(nodes)
+            self._given_slopes = self.scores.bins.put(nodes, self._given_slopes)
+            self._slopes = self._given_slopes
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
 
     def start_growing(self, round_number: int) -> None:
