@@ -20,8 +20,8 @@ namespace hedgerow {
 // Arrays for examples of a tree: for all of them, or for those of the nodes below a question about
 // contexts, which have positions in common with other nodes.
 struct Space {
-  // Those of a node stand together in one of the two, in order, and it has the same places in the
-  // other.
+  // Those of a node stand together in one of the two, in order, and it has as many places in the
+  // other, which is its spare one.
   PooledArray<int32_t> positions, spare;
   PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
   PooledArray<Sum> sums;           // (N,) by position

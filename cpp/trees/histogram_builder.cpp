@@ -10,7 +10,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr size_t kAhead = 8;                // examples whose rows are fetched early
+constexpr size_t kAhead = 16;               // examples whose rows are fetched early
 constexpr size_t kBatch = 1 << 11;          // examples that are counted run by run
 constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
 
@@ -49,7 +49,11 @@ class Batch {
   void count(const TreeData::FullRun& run, AnySum* sums) const {
     const size_t n = run.n_features, stride = run.stride;
     for (size_t i = 0; i < size_; ++i) {
-      if (i + kAhead < size_) HEDGEROW_PREFETCH(rows_[i + kAhead] + run.where);
+      if (i + kAhead < size_) {
+        const uint8_t* ahead = rows_[i + kAhead] + run.where;
+        HEDGEROW_PREFETCH(ahead);
+        HEDGEROW_PREFETCH(ahead + n - 1);  // it may be in the next cache line
+      }
       const uint8_t* row = rows_[i] + run.where;
       const AnySum amount = amounts_[i];
       AnySum *a = sums, *b = a + stride, *c = b + stride, *d = c + stride;

@@ -55,7 +55,35 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
                                   static_cast<double>(split.known.curvature()));
     if (split.known != parent.total) return part_by_fractions(tree, parent, fraction);
   }
+  if (crew_.n_pieces(parent.n_examples() / kPieceSize) == 1) return part_alone(parent);
   return part_marked(parent, mark_sides(parent, false), split.left);
+}
+
+// The children of a node in one pass, where no thread is idle: examples on the right move up in
+// their array, those on the left go to the spare one.
+Children Partitioner::part_alone(const OpenNode& parent) {
+  const Sides sides(data_, parent.split, false);
+  const int64_t n = parent.n_examples();
+  int64_t n_left = 0;
+  for (int64_t begin = 0; begin < n; begin += kPieceSize) {
+    stop_.check();
+    n_left += sides.part(parent.positions.subspan(begin, std::min(kPieceSize, n - begin)),
+                         parent.spare.data() + n_left, parent.positions.data() + begin - n_left);
+  }
+  const std::span on_left = parent.spare.first(n_left);
+  const std::span on_right = parent.positions.first(n - n_left);
+  OpenNode left{.first = parent.first,
+                .positions = on_left,
+                .spare = parent.positions.last(n_left),
+                .total = parent.split.left,
+                .space = parent.space,
+                .contexts = parent.contexts};
+  OpenNode right{.first = parent.first + n_left,
+                 .positions = on_right,
+                 .spare = parent.spare.last(n - n_left),
+                 .space = parent.space,
+                 .contexts = parent.contexts};
+  return {std::move(left), std::move(right)};
 }
 
 // Marks the sides of a node's examples, and returns how many go left in each piece of them.
