@@ -8,6 +8,7 @@
 #include "trellis/scaled_loops.hpp"
 #include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_curvature.hpp"
+#include "trellis/tree_graph_edge_rows.hpp"
 #include "trellis/tree_graph_lanes.hpp"
 #include "trellis/tree_graph_mixing.hpp"
 #include "trellis/tree_graph_pass.hpp"
@@ -32,9 +33,10 @@ class GraphUpDown : public GraphPass<Algebra> {
         reach_(kGraphBlock * this->stride_),
         shares_(adds_terms() ? reach_.size() : 0),
         product_(kWaitingRows * this->stride_),
+        outer_(out.arc_sums && adds_outer_products() ? 2 : 0, this->stride_),
         arc_probs_(out.patterns ? scores.n_arcs() : 0) {
     if (out.mixing && out.mixing->pair_curvature)
-      curvature_.emplace(states, curvature_grid(out.mixing->bound));
+      curvature_.emplace(states, curvature_grid(out.mixing->bound), adds_outer_products());
   }
 
   // Writes the results of some sequences; false if one is refused: what was written is then
@@ -77,6 +79,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     norms_.resize(order_.size());
     std::fill(sums_.begin(), sums_.end(), 0.0);
     if (adds_terms()) this->steps_->open_sums();
+    outer_.open(order_);
     if (out_.mixing) rates_.open(order_.size());
     for (int64_t level = 0; level < order_.n_levels(); ++level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
@@ -88,7 +91,7 @@ class GraphUpDown : public GraphPass<Algebra> {
         else
           this->fill_reach(first, end, reach_.data());
         finish(first, end);
-        if (out_.arc_sums && adds_outer_products() && level > 0) add_expected_arcs(first, end);
+        if (out_.arc_sums && adds_outer_products() && level > 0) keep_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
         if (out_.mixing) measure(first, end);
       }
@@ -135,13 +138,17 @@ class GraphUpDown : public GraphPass<Algebra> {
       out[k] = sum_range(probs + states_.first_state(k), probs + states_.first_state(k + 1));
   }
 
-  // Node by node, as those of a block belong to several sequences.
-  HEDGEROW_CLONES void add_expected_arcs(int64_t first, int64_t end) {
-    double* row = product_.data();
+  HEDGEROW_CLONES void keep_expected_arcs(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
-      scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, row);
-      add_outer(row, belief(i), 1, stride_, states_.matrix(), grid_, sums_.data());
+      scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, outer_.row(0, i));
+      scale_row(1.0, belief(i), stride_, outer_.row(1, i));
     }
+  }
+  HEDGEROW_CLONES void add_expected_arcs() {
+    const double* weights = states_.matrix();
+    outer_.sum(0, 1, [&](int64_t place, Lanes outer) {
+      store(&sums_[place], load(&sums_[place]) + grid_.round(load(weights + place) * outer));
+    });
   }
 
   // Fills probs_ with P(state of the parent = q, label = k); at a root, only q = 0 of an automaton.
@@ -197,7 +204,8 @@ class GraphUpDown : public GraphPass<Algebra> {
     if (out_.patterns) out_.patterns->write(position, arc_probs_.data());
   }
 
-  void add_arc_sums(double* arc_sums) const {
+  void add_arc_sums(double* arc_sums) {
+    if (adds_outer_products()) add_expected_arcs();
     if (adds_terms()) return this->steps_->add_sums_to(arc_sums);
     for (int64_t q = 0; q < states_.n_states(); ++q)
       for (int32_t k = 0; k < scores_.n_labels; ++k) {
@@ -232,7 +240,7 @@ class GraphUpDown : public GraphPass<Algebra> {
 
   void write_mixing(double* curvature) {
     const MixingBounds& bounds = *out_.mixing;
-    if (curvature) curvature_->open();
+    if (curvature) curvature_->open(order_);
     rates_.fill_gammas(order_, [&](int64_t i, double node, double edge) {
       const int64_t position = order_.positions[i], parent = order_.parents[i];
       bounds.node_gammas[position] = static_cast<float>(node);
@@ -245,7 +253,9 @@ class GraphUpDown : public GraphPass<Algebra> {
       fill_probs(i);
       curvature_->add_probs(gamma, probs_);
     });
-    if (curvature) curvature_->add_to(curvature);
+    if (curvature == nullptr) return;
+    if (adds_outer_products()) curvature_->finish();
+    curvature_->add_to(curvature);
   }
 
   void write_totals() {
@@ -265,6 +275,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   PaddedVector reach_;         // (kGraphBlock, stride)
   PaddedVector shares_;        // (kGraphBlock, stride) beliefs over norms, times weights
   PaddedVector product_;       // (kWaitingRows, stride) scratch
+  EdgeRows outer_;             // outsides over norms, times weights; beliefs
   std::optional<PairCurvature> curvature_;
   std::vector<double> norms_;  // (n,) what posteriors are divided by
   std::vector<double> arc_probs_, path_scores_;

@@ -3,6 +3,7 @@
 #include "trellis/chunk_sums.hpp"
 #include "trellis/scaled_loops.hpp"
 #include "trellis/tree_graph_chunks.hpp"
+#include "trellis/tree_graph_edge_rows.hpp"
 #include "trellis/tree_graph_gains.hpp"
 
 namespace hedgerow {
@@ -19,13 +20,15 @@ class GraphTangent : public GraphGains<Algebra> {
         grid_(out.bound),
         sums_(out.arc_sums && !adds_terms() ? this->table_size() : 0),
         shares_(adds_terms() ? reach_.size() : 0),
-        share_gains_(shares_.size()) {}
+        share_gains_(shares_.size()),
+        outer_(out.arc_sums && adds_outer_products() ? 4 : 0, stride_) {}
 
   // Writes the results of some sequences; false if one is refused.
   bool run(std::span<const int64_t> chosen, const SumTable& arc_sums) {
     this->up(chosen);
     if (this->any_refused()) return false;
     this->resize_gains();
+    outer_.open(order_);
     std::fill(sums_.begin(), sums_.end(), 0.0);
     if (adds_terms()) this->steps_->open_sums();
     if (adds_terms() && moved_steps_) moved_steps_->open_sums();
@@ -77,7 +80,7 @@ class GraphTangent : public GraphGains<Algebra> {
           this->fill_reach_gains(first, end);
         }
         finish(first, end);
-        if (out_.arc_sums && level > 0 && adds_outer_products()) add_arc_rows(first, end);
+        if (out_.arc_sums && level > 0 && adds_outer_products()) keep_arc_rows(first, end);
       }
   }
 
@@ -168,11 +171,26 @@ class GraphTangent : public GraphGains<Algebra> {
       write_arcs(i, norm, mean);
   }
 
-  // Adds to sums_, of nodes of a block, the weights times outside (outside's gain - mean) / norm
-  // times belief and outside / norm times belief and its gain, and the weights' moves times outside
-  // / norm times belief. Node by node, as those of a block belong to several sequences.
-  HEDGEROW_CLONES void add_arc_rows(int64_t first, int64_t end) {
-    double *probs = carried_.data(), *gained = probs + stride_, *beliefs = gained + stride_;
+  // Sums over arcs are those of the weights times outside (outside's gain - mean) / norm times
+  // belief and outside / norm times belief and its gain, and of the weights' moves times outside /
+  // norm times belief.
+  enum Kinds { kGained, kProbs, kBeliefs, kBeliefGains };
+  HEDGEROW_CLONES void keep_arc_rows(int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      const Lanes per_norm = broadcast(1.0 / norms_[i - first]);
+      const Lanes mean = broadcast(means_[i - first]);
+      double *gained = outer_.row(kGained, i), *probs = outer_.row(kProbs, i);
+      double *beliefs = outer_.row(kBeliefs, i), *gains = outer_.row(kBeliefGains, i);
+      for (int x = 0; x < stride_; x += kLanes) {
+        const Lanes prob = load(outside(i) + x) * per_norm, here = load(belief(i) + x);
+        store(probs + x, prob);
+        store(gained + x, prob * (load(outside_gain(i) + x) - mean));
+        store(beliefs + x, here);
+        store(gains + x, here * load(belief_gain(i) + x));
+      }
+    }
+  }
+  HEDGEROW_CLONES void add_arc_rows() {
     const double* weights = states_.matrix();
     const auto add_times = [&](const double* factors) {
       return [=, this](int64_t place, Lanes outer) {
@@ -180,23 +198,14 @@ class GraphTangent : public GraphGains<Algebra> {
         store(&sums_[place], load(&sums_[place]) + grid_.round(slopes));
       };
     };
-    for (int64_t i = first; i < end; ++i) {
-      const Lanes per_norm = broadcast(1.0 / norms_[i - first]);
-      const Lanes mean = broadcast(means_[i - first]);
-      for (int x = 0; x < stride_; x += kLanes) {
-        const Lanes prob = load(outside(i) + x) * per_norm;
-        store(probs + x, prob);
-        store(gained + x, prob * (load(outside_gain(i) + x) - mean));
-        store(beliefs + x, load(belief(i) + x) * load(belief_gain(i) + x));
-      }
-      sum_outer(gained, belief(i), 1, stride_, add_times(weights));
-      sum_outer(probs, beliefs, 1, stride_, add_times(weights));
-      if (!this->weighted_moves_.empty())
-        sum_outer(probs, belief(i), 1, stride_, add_times(this->weighted_moves_.data()));
-    }
+    outer_.sum(kGained, kBeliefs, add_times(weights));
+    outer_.sum(kProbs, kBeliefGains, add_times(weights));
+    if (!this->weighted_moves_.empty())
+      outer_.sum(kProbs, kBeliefs, add_times(this->weighted_moves_.data()));
   }
 
-  void add_arc_sums(double* arc_sums) const {
+  void add_arc_sums(double* arc_sums) {
+    if (adds_outer_products()) add_arc_rows();
     if (adds_terms()) this->steps_->add_sums_to(arc_sums);
     if (adds_terms() && moved_steps_) moved_steps_->add_sums_to(arc_sums);
     if (adds_terms()) return;
@@ -243,7 +252,8 @@ class GraphTangent : public GraphGains<Algebra> {
   const AutomatonTangents& out_;
   SumGrid grid_;
   PaddedVector sums_;  // (X, label_stride) derivatives of the arcs' posteriors, summed
-  PaddedVector shares_, share_gains_;               // (kGraphBlock, stride) see fill_shares
+  PaddedVector shares_, share_gains_;  // (kGraphBlock, stride) see fill_shares
+  EdgeRows outer_;
   double norms_[kGraphBlock], means_[kGraphBlock];  // of the nodes of a block
 };
 
