@@ -146,7 +146,7 @@ void BinCounter<AnySum>::fill(const NodeExamples& examples, const BinSums<AnySum
     take_slots(histogram.sparse);
 }
 
-// Threads take some of the runs each, and where there are few, some of the examples.
+// Threads share the runs, or, if there are few, the examples.
 template <class AnySum>
 void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<AnySum>& sums) {
   const auto& runs = data_.full_runs();
@@ -157,7 +157,7 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
   const int64_t n_additions = n_examples * data_.n_full_additions();
   const int64_t n_threads = crew_.n_pieces(n_additions / kWorthSharing);
   const int64_t n_parts = std::min(n_threads, n_runs);  // of the runs
-  // What is counted apart has to be added up.
+  // Separate counts have to be added up.
   const int64_t most_pieces = n_additions / (4 * std::max<int64_t>(data_.n_full_bins(), 1)) + 1;
   const int64_t n_pieces =
       n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);

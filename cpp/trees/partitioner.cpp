@@ -22,7 +22,7 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
   const int64_t n = std::ssize(positions);
   for (int64_t begin = 0; begin < n; begin += kTogether) {
     const int64_t end = std::min(begin + kTogether, n);
-    // Each goes to both sides and is kept where it should: there is no branch to be guessed wrong.
+    // Each is written to both sides and kept on the right one: there is no branch to mispredict.
     int64_t n_left = 0, n_right = 0;
     for (int64_t i = begin; i < end; ++i) {
       lefts[n_left] = rights[n_right] = positions[i];
@@ -120,8 +120,8 @@ Children Partitioner::part_marked(const OpenNode& parent,
   return {std::move(left), std::move(right)};
 }
 
-// The children of a node by a question about a label before. Both may have examples at a
-// position, of different contexts.
+// The children of a node by a split on a previous label. Both may have examples at a position, in
+// different contexts.
 Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& parent) {
   const ContextRows& rows = *tree.rows;
   std::array<uint8_t, 256> is_left;

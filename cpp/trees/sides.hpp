@@ -1,4 +1,4 @@
-// Sides: which way examples go at a split on a column.
+// Sides: the direction of examples at a split on a column.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ Y = [["a", "b", "c"], ["b", "a"]]
         ({"line_search": True}, {}, "direction='conjugate' and line_search=True"),
         ({"sampling_method": "gradient_based", "subsample": 0.5}, {}, "'gradient_based'"),
         ({"interaction_constraints": [[0], [1]]}, {}, "monotone_constraints and interaction"),
-        ({"max_leaves": 5000}, {}, "max_leaves above 1024"),
+        ({"max_leaves": 5000}, {}, "trees with more than 1024 leaves"),
         ({}, {"parents": [[-1, 0, 0], [-1, 0]]}, "parents, which make tree-shaped graphs"),
         (
             {"base": LinearCRF(max_iter=2, tol=0, transition_attributes=True), "base_folds": 0},
@@ -48,7 +48,7 @@ def test_trees_that_refine_queries():
     facts = Atoms([[{("ls", "u")}, {("ls", "v")}, {("ls", "u")}], [{("ls", "u")}, {("ls", "u")}]])
     queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)
     crf = TreeCRF(device="cuda", decode="viterbi", queries=queries)
-    with pytest.raises(ValueError, match="facts whose queries trees refine, unless max_literals"):
+    with pytest.raises(ValueError, match="facts whose queries trees extend, unless max_literals"):
         crf.fit(facts, Y)
 
 

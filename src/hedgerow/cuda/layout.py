@@ -1,4 +1,4 @@
-"""Layout: where on a device the positions of sequences are, so that threads read side by side."""
+"""Layout: the rows of positions on a device, so that neighbouring threads read adjacent memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = ["FEW_LABELS", "Layout"]
 
-# With up to so many labels a thread works on a sequence, with more of them a warp.
+# With up to this many labels a thread processes a sequence, with more a warp.
 FEW_LABELS = 8
 WARP = 32
 # Longer sequences are cut into pieces, if there are few labels; the shortest and longest of these.

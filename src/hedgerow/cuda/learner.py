@@ -38,7 +38,7 @@ TILE_BYTES = 56 << 10
 
 @dataclass(frozen=True, eq=False)
 class TreeInputs:
-    """What trees learn from, by row."""
+    """Input of the tree learner, by row."""
 
     marginals: DeviceArray
     """(n_rows, K)"""
@@ -52,7 +52,7 @@ class TreeInputs:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Slots of histograms, and how they are cut so that each part fits into shared memory.
+    """Slots of histograms, divided into tiles that fit into shared memory.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Tiles:
 
     @classmethod
     def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
-        """Of columns with so many bins each, looked at at some offsets."""
+        """For columns with these numbers of bins, at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
@@ -95,7 +95,7 @@ class Tiles:
 
 
 class DeviceLearner:
-    """Grows a tree for each of K outputs, round after round, from the same rows.
+    """Grows a tree for each of K outputs in every round, from the same rows.
 
     Parameters
     ----------
@@ -106,17 +106,17 @@ class DeviceLearner:
     offsets
         Where in the window columns are looked at.
     rules, sampling
-        As `hedgerow.trees.learner.TreeLearner` has them.
+        As in `hedgerow.trees.learner.TreeLearner`.
     scales : (N,), optional
         How much each position counts.
     identities : (S,) uint64, optional
-        What draws of sequences depend on; None: their numbers.
+        Identities of sequences, which draws depend on; None: their numbers.
     rate : float
-        How much of each gamma counts, beyond `modest`.
+        Factor of gammas above `modest`.
     newton
-        Whether curvatures count.
+        Whether to use curvatures.
     opposite
-        Whether there are two outputs whose gradients are always each other's opposite.
+        Whether there are two outputs with opposite gradients.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class DeviceLearner:
         return is_best_first(self.rules)
 
     def _describe(self, columns: Columns) -> None:
-        """Columns, as the kernels want to know them."""
+        """Columns in the format of the kernels."""
         device, n_words = self.device, self.bins.n_words
         max_slots = min(TILE_BYTES, device.shared_bytes) // SLOT * 16 // 17
         self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
@@ -234,7 +234,8 @@ class DeviceLearner:
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
         self._n_found = device.zeros(max(2 * n_chosen, n_outputs), np.int32)
-        # What waits for the trees that were launched last, and these trees, once they are there.
+        # A function that waits for the trees that were launched last, and these trees once
+        # available.
         self._launched: Callable[[], NDArray[np.uint8]] | None = None
         self._grown: Forest | None = None
 
@@ -248,7 +249,7 @@ class DeviceLearner:
         return self.launch(inputs, round_number)()
 
     def launch(self, inputs: TreeInputs, round_number: int) -> Callable[[], Forest]:
-        """Let the device begin with the trees of a round; what waits for them."""
+        """Launch the trees of a round; returns a function that waits for them."""
         self._grown = None
         self._draw(round_number)
         key = id(inputs.marginals), id(inputs.slopes)
@@ -285,7 +286,7 @@ class DeviceLearner:
             )  # fmt: skip
 
     def _collect(self, fetched: Callable[[], NDArray[np.uint8]]) -> Forest:
-        """Wait for trees; others may grow in their place by now."""
+        """Wait for trees; their memory may already be in use by others."""
         forest = _core.read_device_forest(fetched(), self.best_first)
         if fetched is self._launched:
             self._grown = forest
@@ -296,7 +297,7 @@ class DeviceLearner:
         self._add(self._whole_trees, scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add what trees give to scores; those that were launched last are on the device still."""
+        """Add the values of trees to scores; those launched last are still on the device."""
         grown = self._grown
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)
@@ -309,7 +310,7 @@ class DeviceLearner:
             self.bins.add_trees(trees, scores, out)
 
     def _draw(self, round_number: int) -> None:
-        """What is random in a round."""
+        """Draw the random numbers of a round."""
         sampling, device = self.sampling, self.device
         if self._selected is not None:
             key = draw_key(sampling.seed, round_number, Purpose.SEQUENCES)
@@ -361,7 +362,7 @@ class DeviceLearner:
             launch("mirror", 1, THREADS, self.nodes, self.max_nodes, self._n_nodes)
 
     def _choose(self, *, is_last: bool) -> None:
-        """Which nodes to split next, or, at the end, which were."""
+        """Choose the nodes to split next, or, at the end, those that were split."""
         self.kernels.launch(
             "choose_nodes", 1, self._n_planners, int(self.best_first), int(is_last),
             self.rules.max_leaves, self._units, self._rules, self._open, self.nodes,
@@ -376,7 +377,7 @@ class DeviceLearner:
         return 32 * min(n_warps, 32)
 
     def _divide(self) -> None:
-        """Examples of nodes that are split go to their children, and one child is counted."""
+        """Partition the examples of split nodes; one child of each is counted."""
         launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
         chosen = self._chosen, self._n_chosen, self.max_chosen
         launch(
@@ -393,7 +394,7 @@ class DeviceLearner:
         self._count(n_segments)
 
     def _count(self, n_segments: int) -> None:
-        """Histograms of the nodes that are to be counted."""
+        """Compute the histograms of nodes to be counted."""
         bins = self.bins
         columns = bins.by_row, bins.n_words, self._slots, self._n_bins
         others = (
@@ -414,12 +415,12 @@ class DeviceLearner:
         )
 
     def _share_out(self, n_tiles: int, n_bytes: int) -> int:
-        """How many blocks share the examples, if each has so much memory, and there are tiles."""
+        """Number of blocks that share the examples, given the memory of each and the tiles."""
         n_workers = min(WORKERS, SHARED // max(1, n_bytes))
         return -(-n_workers * self.device.n_multiprocessors // n_tiles)
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
-        """Of as many nodes of each tree as there are at most."""
+        """Find the best splits of up to the maximum number of nodes of each tree."""
         n_parts = 4 * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
         n_parts = max(1, min(n_parts, self._max_parts))
         self.kernels.launch(
@@ -439,7 +440,7 @@ def is_best_first(rules: GrowthRules) -> bool:
 
 
 def count_nodes(rules: GrowthRules) -> tuple[int, int, int]:
-    """Nodes of a tree while it grows, how many are split in a step at most, and steps."""
+    """Maximum numbers of nodes of a tree, of splits per step, and of steps."""
     n_splits = rules.max_leaves - 1
     n_steps = min(rules.max_depth, n_splits)
     by_step = [min(n_splits, 1 << min(step, 30)) for step in range(n_steps)]

@@ -32,7 +32,7 @@ __all__ = ["DeviceTraining"]
 
 @dataclass(eq=False)
 class DeviceFound(ABC):
-    """What was measured of some scores, and what they expect of the labels."""
+    """Measurements of scores, and expected counts of labels."""
 
     loss: float
     """Weights included."""
@@ -46,11 +46,11 @@ class DeviceFound(ABC):
         return self.expected.arc_sums
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """How the loss changes with the scores of label pairs."""
+        """Gradient of the loss with respect to the scores of label pairs."""
         return self.slopes()[1]
 
     def probabilities(self) -> NDArray[np.float64]:
-        """A copy of the marginals, (N, K), as long as nothing else was measured."""
+        """A copy of the marginals, (N, K), valid until the next measurement."""
         marginals = self.chain.device.download(self.chain.marginals)
         return marginals[self.chain.layout.rows]
 
@@ -90,9 +90,9 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     training, settings, bound, scores
         As `TreeTraining` has them.
     columns
-        What trees ask about.
+        The columns that trees split on.
     offsets
-        Where in the window they do.
+        Their offsets in the window.
     """
 
     def __init__(
@@ -130,14 +130,14 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             newton=settings.newton,
             opposite=targets.n_labels == 2,
         )
-        # Scores of the arcs with which the proposed scores are being measured already.
+        # Scores of the arcs with which a measurement of the proposed scores is running.
         self._begun: NDArray[np.float64] | None = None
         # Slopes that come from the CPU.
         self._given_slopes: DeviceArray | None = None
-        # What waits for the trees of a round, and for those that grow from the scores proposed.
+        # Functions that wait for the trees of a round, and for those grown from proposed scores.
         self._growing: Callable[[], Forest]
         self._following: Callable[[], Forest] | None = None
-        # Whether the last measurement had been launched ahead, and was right.
+        # Whether the last measurement had been launched ahead, with the right scores.
         self._is_ahead = False
 
     works_ahead = True
@@ -154,7 +154,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             self._following = self._launch_trees(following)
 
     def propose(self, trees: Forest) -> None:
-        """Trees that were just grown are on the device still, and may have been added there."""
+        """Trees that were just grown are still on the device, and may have been added there."""
         if self._begun is None or not (trees.tree_weights == 1.0).all():
             self._begun = None
             self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
@@ -197,11 +197,11 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         round_number: int,
         direction: DeviceScores,
     ) -> Along[DeviceFound]:
-        """Never asked for: such directions are refused."""
+        """Never used: such directions are not supported."""
         raise NotImplementedError
 
     def slopes(self) -> tuple[NDArray[np.float64], ...]:
-        """Never asked for either."""
+        """Never used either."""
         raise NotImplementedError
 
     def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:
@@ -225,7 +225,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         self._growing, self._following = self._following, None
 
     def _launch_trees(self, round_number: int) -> Callable[[], Forest]:
-        """Grow trees from the last measurement; what waits for them."""
+        """Grow trees from the last measurement; returns a function that waits for them."""
         chain = self.chain
         inputs = TreeInputs(chain.marginals, chain.gammas, chain.labels, self._slopes)
         return self.learner.launch(inputs, round_number)
