@@ -170,7 +170,7 @@ def test_damaged_files_are_refused(checkpoint):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-FLAT = [x * 0 for x in X]  # what is learnt of others does not help here: no round is kept
+FLAT = [x * 0 for x in X]  # training on other data does not help here: no round is kept
 WEIGHTS = {"reg_lambda": 0.1, "max_iter": 9, "warm_iter": 1, "tol": 0, "n_jobs": 1}
 TRAININGS = {
     "another": (small(), {"eval_set": EVAL_SET}),

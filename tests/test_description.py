@@ -50,7 +50,7 @@ class Slotted(Brier):
 
 
 class More(Mixed):
-    """No dataclass of its own."""
+    """A subclass of a dataclass that is not a dataclass itself."""
 
 
 def describe_alike(*values):

@@ -121,7 +121,7 @@ def test_a_kill_releases_it(path, tmp_path):
 
 
 class Interrupt:
-    """A Ctrl-C after so many lines, and returns, that are run in the given modules."""
+    """A Ctrl-C after this many executed lines and returns in the given modules."""
 
     def __init__(self, n_left, *modules):
         self._n_left = n_left

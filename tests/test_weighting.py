@@ -21,7 +21,7 @@ USUAL = {
         "max_depth": 3,
         "min_child_weight": 0.1,
         "min_split_gain": 1e-6,  # less is never enough
-        "trim": 1e-9,  # slopes of unknown labels are 0 but for rounding
+        "trim": 1e-9,  # slopes of unknown labels are 0 up to rounding
         "max_step": None,
         "n_jobs": 1,
     },
@@ -44,7 +44,7 @@ def fit(estimator, X, y, sample_weight=None, **parameters):
 
 
 def assert_same(first, second, factor=1):
-    """The same model but for rounding; of weights the loss may be a multiple."""
+    """The same model up to rounding; the loss of a linear model may be a multiple."""
     if isinstance(first, TreeCRF):
         assert first.loss_ == pytest.approx(second.loss_, rel=1e-6)
         np.testing.assert_allclose(first.predict_proba(X), second.predict_proba(X), atol=1e-6)

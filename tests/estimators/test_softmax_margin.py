@@ -158,7 +158,7 @@ def test_costs_that_are_refused(short, costs, message):
 
 
 def test_weights_of_positions_weigh_the_terms_of_the_chain_rule(short):
-    """With labels that do not depend on each other each position has a margin of its own."""
+    """With independent labels each position has its own margin."""
     flat, labels = np.concatenate(X), np.concatenate(Y)
     weights = np.random.default_rng(0).integers(0, 3, len(flat)).astype(float)
     crf = short(order=0, label_costs=2.0).fit(flat, labels, sample_weight=weights)

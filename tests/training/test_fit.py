@@ -112,7 +112,7 @@ def test_several_eval_sets(simple):
     assert kind.best_of(named) == 1 + int(np.argmin(own["eval_loss"]))
 
 
-# Stopping early.
+# Early stopping.
 
 
 @pytest.mark.parametrize("metric", ["loss", "accuracy"])

@@ -191,7 +191,9 @@ def test_the_base_is_trained_on_all():
         crf = trees(base=small(LinearCRF), base_folds=folds).fit(X, Y)
         assert_same_model(crf.base_, LINEAR)
     early = trees(base=small(LinearCRF), early_stopping_rounds=2, validation_fraction=0.3)
-    assert early.fit(X, Y).base_.loss_ != LINEAR.loss_  # it has not seen what was held out
+    assert (
+        early.fit(X, Y).base_.loss_ != LINEAR.loss_
+    )  # it was not trained on the held-out sequences
 
 
 def test_more_folds_than_sequences():

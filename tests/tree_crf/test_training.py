@@ -26,7 +26,7 @@ def test_the_history_has_the_share_of_labels_that_are_right():
     assert crf.history_["accuracy"][-1] == likeliest.mean()
 
 
-# Stopping early.
+# Early stopping.
 
 
 def test_training_ends_when_nothing_is_left_to_learn():
