@@ -1,7 +1,7 @@
 """Identities of sequences: numbers for random draws that do not depend on their order.
 
 A sequence with a name, such as the group of its rows, is identified by it; others by their
-contents.
+contents. Groups that merely count all sequences, of all workers, are no names.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
-from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.sequences import Sequences, SparseRows, merely_count
 
-__all__ = ["draw_uniforms", "find_uniform", "identify_positions", "identify_sequences"]
+__all__ = [
+    "digest_categories",
+    "draw_uniforms",
+    "find_uniform",
+    "identify_positions",
+    "identify_sequences",
+]
 
 Identities = NDArray[np.uint64]
 
@@ -41,7 +47,12 @@ def identify_sequences(
     numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
     which number.
     """
-    parts = comm.gather(_digest_names(sequences, attributes))
+    names = _find_names(sequences, comm)
+    parts = comm.gather(
+        _digest_contents(sequences, attributes)
+        if names is None
+        else _digest_strings(map(str, names))
+    )
     found = np.concatenate(parts)
     order = np.argsort(found, kind="stable")
     if (np.diff(found[order]) == 0).any():  # only then do the others matter
@@ -93,15 +104,29 @@ def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float
     return found * 2.0**-BITS
 
 
-def _digest_names(sequences: Sequences, attributes: Identities | None) -> Identities:
-    """Digests of the names of sequences, or of their contents, (S,)."""
-    if sequences.ids is not None:
-        return _digest_strings(map(str, sequences.ids))
-    # Workers may number categories differently; a missing value has the code -1.
-    columns = [
+def digest_categories(sequences: Sequences) -> list[Identities]:
+    """Digests of the text columns, (N,) each: workers may number categories differently."""
+    return [
+        # A missing value has the code -1.
         np.append(_digest_strings(column.categories), np.uint64(0))[column.codes]
         for column in sequences.categorical
     ]
+
+
+def _find_names(sequences: Sequences, comm: Comm) -> list[Any] | None:
+    """Names of the sequences, (S,); None if they have none."""
+    if comm.size == 1:
+        return sequences.ids
+    parts = comm.gather(sequences.numbers)
+    given = [part for part in parts if part is not None]
+    if len(given) < comm.size:
+        return sequences.ids
+    return None if merely_count(chain.from_iterable(given)) else sequences.numbers
+
+
+def _digest_contents(sequences: Sequences, attributes: Identities | None) -> Identities:
+    """Digests of the contents of sequences, (S,)."""
+    columns = digest_categories(sequences)
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
     return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict
@@ -24,6 +24,7 @@ __all__ = [
     "SparseRows",
     "check_finite",
     "check_not_infinite",
+    "merely_count",
 ]
 
 # Maximum number of columns of a model, and of a model file.
@@ -248,7 +249,9 @@ class Sequences:
     flat : bool
         X was one block of rows, not a list of sequences; the output is flat as well.
     ids : list or None
-        Ids of the sequences of a flat X, (S,); None if they have none.
+        Ids of the sequences of a flat X, (S,); None if they have none, or just merely count.
+    numbers : list or None
+        Ids that are numbers, (S,), if they may merely count those of all workers; else None.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None if sequences are
         chains, in which the parent is the previous position.
@@ -269,6 +272,7 @@ class Sequences:
     categorical: tuple[Categorical, ...]
     flat: bool
     ids: list[Any] | None = field(default=None, compare=False)
+    numbers: list[float] | None = field(default=None, compare=False)
     parents: NDArray[np.int32] | None = None
     base_scores: NDArray[np.float64] | None = None
     base: Sequences | None = None
@@ -302,6 +306,7 @@ class Sequences:
                 replace(column, codes=column.codes[begin:end]) for column in self.categorical
             ),
             ids=None if self.ids is None else self.ids[first:stop],
+            numbers=None if self.numbers is None else self.numbers[first:stop],
             parents=None if self.parents is None else self.parents[begin:end],
             base_scores=None if self.base_scores is None else self.base_scores[begin:end],
             base=self.base and self.base.part(first, stop),
@@ -321,6 +326,7 @@ class Sequences:
             sparse=None if self.sparse is None else self.sparse.select(positions),
             categorical=tuple(column.select(positions) for column in self.categorical),
             ids=None,
+            numbers=None,
             parents=self._select_parents(positions, offsets),
             base_scores=None if self.base_scores is None else self.base_scores[positions],
             base=self.base and self.base.select(positions, offsets),
@@ -456,3 +462,12 @@ def _refused(sequences: Sequences, cell: _Cell, why: str) -> ValueError:
     if not sequences.flat:
         where = f"X[{sequence}] has {what} at position {position}"
     return ValueError(f"{where}, {sequences.schema.column(cell.column)}; {why}")
+
+
+def merely_count(ids: Iterable[Any]) -> bool:
+    """Whether ids are 0, 1, 2, ... or 1, 2, 3, ..., in any order; unrelated data may have them too.
+
+    Workers may number their sequences one by one, so that several have the same ids.
+    """
+    distinct = set(ids)
+    return any(distinct == set(range(first, first + len(distinct))) for first in (0, 1))

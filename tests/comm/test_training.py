@@ -295,6 +295,55 @@ def test_a_checkpoint_is_resumed_on_fewer_workers(make, tmp_path):
     assert resumed == ThreadComm.run(2, lambda comm: work(4, "halves", comm))
 
 
+def with_words(x):
+    """A frame whose categories workers number differently."""
+    words = np.array([*"abc"])[np.digitize(x[:, 0], [-0.5, 0.5])]
+    return pd.DataFrame({"word": words, "number": x[:, 1]})
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_checkpoints_know_what_a_base_sees_on_any_worker(is_fitted, tmp_path):
+    words = [with_words(x) for x in X]
+    base = LinearCRF(max_iter=3, tol=0.0, decode="viterbi")
+    if is_fitted:
+        base.fit(words, Y)
+
+    def work(n_rounds, parts, seen, comm):
+        own = list(parts[comm.rank])
+        make_trees(n_rounds=n_rounds, base=base, base_folds=0 if is_fitted else 2).fit(
+            [X[i] for i in own],
+            [Y[i] for i in own],
+            X_base=[seen[i] for i in own],
+            comm=comm,
+            checkpoint=Checkpoint(tmp_path / "checkpoint"),
+        )
+
+    ThreadComm.run(3, lambda comm: work(2, DIVISIONS["shuffled"], words, comm))
+    ThreadComm.run(2, lambda comm: work(3, DIVISIONS["halves"], words, comm))
+    ThreadComm.run(1, lambda comm: work(4, [range(40)], words, comm))
+    other = [*words[:39], words[39].assign(number=0.0)]
+    with pytest.raises(ValueError, match="base"):
+        ThreadComm.run(2, lambda comm: work(5, DIVISIONS["halves"], other, comm))
+
+
+@pytest.mark.parametrize("first", [0, 1, 7])
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_groups_that_merely_count(first, division, tmp_path):
+    def work(parts, comm):
+        own = list(parts[comm.rank])
+        groups = np.repeat(np.add(own, first), [len(X[i]) for i in own])
+        crf = make_trees(subsample=0.5, n_rounds=2)
+        y = np.concatenate([Y[i] for i in own])
+        crf.fit(np.concatenate([X[i] for i in own]), y, groups=groups, comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes()
+
+    parts = DIVISIONS[division]
+    spread = ThreadComm.run(len(parts), lambda comm: work(parts, comm))
+    for order in (range(40), np.concatenate(parts)):
+        assert set(spread) == set(ThreadComm.run(1, lambda comm, all=order: work([all], comm)))
+
+
 def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
     def work(comm):
         crf = make_trees(subsample=0.5)

@@ -1,11 +1,13 @@
 """A base model: trees on top of weights, or of other trees."""
 
+import warnings
 from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 
@@ -239,6 +241,21 @@ def test_saved_and_resumed(base, tmp_path):
     explained = whole.explain(X[3], 1)
     assert explained.to_table()["contribution"].sum() == pytest.approx(explained.log_odds)
     assert '"base": {' in whole.to_json()
+
+
+def test_folds_issue_no_warnings_and_leave_the_filters_of_other_threads_alone(monkeypatch):
+    used, fit_labelled = [], LinearCRF.fit_labelled
+
+    def spy(self, labelled):
+        used.append(list(warnings.filters))
+        return fit_labelled(self, labelled)
+
+    monkeypatch.setattr(LinearCRF, "fit_labelled", spy)
+    crf = trees(base=LinearCRF(max_iter=1), base_folds=3)
+    with pytest.warns(ConvergenceWarning) as issued:
+        crf.fit(X, Y)
+    assert used == used[:1] * 4
+    assert len(issued) == 1
 
 
 def test_checkpoints_know_the_base(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encode.codes import code_values, in_blocks, is_missing
+from hedgerow.sequences import Sequences, merely_count
 
 
 def read_groups(
@@ -54,9 +56,15 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
     return found
 
 
-def merely_count(ids: list[Any]) -> bool:
-    """Whether ids are just 0, 1, 2, ... or 1, 2, 3, ..., which unrelated data may have too."""
-    return ids == list(range(len(ids))) or ids == list(range(1, len(ids) + 1))
+def name_sequences(sequences: Sequences, ids: list[Any], *, are_names: bool) -> Sequences:
+    """Give sequences their ids, which are names unless they merely count."""
+    if are_names:
+        return replace(sequences, ids=ids)
+    return replace(
+        sequences,
+        ids=None if merely_count(ids) else ids,
+        numbers=ids if all(isinstance(each, int | float) for each in ids) else None,
+    )
 
 
 def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from hedgerow.encode.forms import (
     settle,
 )
 from hedgerow.encode.frames import read_frames
-from hedgerow.encode.groups import merely_count, name_groups, read_groups
+from hedgerow.encode.groups import name_groups, name_sequences, read_groups
 from hedgerow.encode.items import read_items
 from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.encode.parents import GivenParents, take_out_key
@@ -149,8 +149,8 @@ def _read_flat(
     sequences = _read_columns(form, [block], flat=True)
     if offsets is not None:
         ids = name_groups(groups, offsets)
-        has_names = group_column is not None or not merely_count(ids)
-        sequences = replace(sequences, offsets=offsets, ids=ids if has_names else None)
+        sequences = replace(sequences, offsets=offsets)
+        sequences = name_sequences(sequences, ids, are_names=group_column is not None)
     return sequences, found.get(PARENTS)
 
 

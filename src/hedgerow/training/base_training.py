@@ -7,7 +7,6 @@ learn. With folds, the scores of a training sequence come from models that were 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -19,9 +18,11 @@ from sklearn.base import clone
 from hedgerow import _core
 from hedgerow.base_sequences import check_same_positions, data_of_base, of_base
 from hedgerow.comm import Comm
+from hedgerow.data_warning import collect_warnings
 from hedgerow.encode import GivenParents
 from hedgerow.exact_sums import count_all
-from hedgerow.identity import draw_uniforms
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
+from hedgerow.identity import digest_categories, draw_uniforms
 from hedgerow.labels import Labels, read_labels
 from hedgerow.model import Model
 from hedgerow.potentials import BaseModel
@@ -36,7 +37,7 @@ from hedgerow.training.labelled import Labelled
 from hedgerow.training.shared_columns import share_columns
 from hedgerow.training.validation import fixed_seed, take_sequences
 
-__all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base"]
+__all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base", "fingerprint_base"]
 
 AnyBase = TypeVar("AnyBase", bound="TrainableBase")
 
@@ -153,8 +154,7 @@ class BaseTraining:
         edges = None if shape is None else np.zeros((n_positions, *shape))
         for is_tested in _deal(labelled, self.n_folds, fixed_seed(self.random_state)):
             crf = clone(self.unfitted).set_params(decode="viterbi", callbacks=None, verbose=0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the base that is kept issues all warnings
+            with collect_warnings():  # the base that is kept issues all warnings
                 self._train(crf, _own_part(labelled, ~is_tested))
             tested = _renumber(take_sequences(labelled, is_tested), crf.model_)
             model = crf.model_.as_base()
@@ -181,6 +181,24 @@ def check_labels_of_base(
             f"{labels.shown()}; fit the base on data that have all of them, or pass one that is "
             "not fitted: sklearn.base.clone(base)"
         )
+
+
+def fingerprint_base(base: TrainableBase, seen: Sequences | None, comm: Comm) -> str:
+    """A digest of a base and of the features that it sees, independent of their division."""
+    parts: list[Any] = [base.to_state().tensors]
+    while seen is not None:
+        arrays = [seen.dense, seen.parents, seen.base_scores, *digest_categories(seen)]
+        if seen.fold_scores is not None:
+            arrays += [seen.fold_scores.nodes, seen.fold_scores.edges]
+        entries, sparse = None, seen.sparse
+        if sparse is not None:
+            # Of workers all of whose values are 1, these may not be written out.
+            values = np.ones(len(sparse.indices)) if sparse.values is None else sparse.values
+            entries = sparse.indptr, (sparse.indices, values)
+        given = [array for array in arrays if array is not None]
+        parts += [fingerprint_sequences(seen.offsets, given, entries, comm), seen.facts]
+        seen = seen.base
+    return fingerprint(*parts)
 
 
 def _give(

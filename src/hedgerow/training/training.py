@@ -31,7 +31,12 @@ from hedgerow.relational import Atoms, RelationalFeatures
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
-from hedgerow.training.base_training import BaseTraining, TrainableBase, check_labels_of_base
+from hedgerow.training.base_training import (
+    BaseTraining,
+    TrainableBase,
+    check_labels_of_base,
+    fingerprint_base,
+)
 from hedgerow.training.decoder import better_decoder, lead_of_marginals, proven_decoder
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -287,13 +292,9 @@ class Training(Generic[Form, AnyUpdate]):
         scores, digest = sequences.base_scores, None
         if scores is not None:
             digest = fingerprint_sequences(sequences.offsets, [scores], None, self.comm)
-        weights = None if base is None else base.to_state().tensors
         return {
             "base_scores": digest,
-            # Workers have the same base, but it sees different sequences.
-            "base": None
-            if weights is None
-            else fingerprint(weights, sequences.base if self.comm.size == 1 else None),
+            "base": None if base is None else fingerprint_base(base, sequences.base, self.comm),
         }
 
     def _begin(
