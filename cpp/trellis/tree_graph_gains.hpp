@@ -164,10 +164,7 @@ class GraphGains : public GraphPass<Algebra> {
         if (same_weights())
           fill_same_message_gains(first, end);
         else
-          for (int64_t i = first; i < end; ++i) {
-            double shift = 0.0;
-            fill_message_gains(i, this->matrix_of(i, shift, this->total_of(i).refused));
-          }
+          for (int64_t i = first; i < end; ++i) fill_message_gains(i, this->matrix_of(i));
       }
   }
   HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
@@ -262,9 +259,7 @@ class GraphGains : public GraphPass<Algebra> {
         gains[states_.target(0, k)] = moves_[k];
       return;
     }
-    double shift = 0.0;
-    const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
-    add_reach_gains(i, weights, reach, gains);
+    add_reach_gains(i, this->matrix_of(i), reach, gains);
   }
   HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
                                        double* gains) {

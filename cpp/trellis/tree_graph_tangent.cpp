@@ -222,9 +222,7 @@ class GraphTangent : public GraphGains<Algebra> {
     if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
     const bool is_root = order_.parents[i] < 0;
     if (is_root && states_.first_order()) return;
-    double shift = 0.0;
-    const double* weights =
-        is_root ? states_.matrix() : this->matrix_of(i, shift, this->total_of(i).refused);
+    const double* weights = is_root ? states_.matrix() : this->matrix_of(i);
     for (int64_t q = 0; q < (is_root ? 1 : states_.n_states()); ++q) {
       const double from = is_root ? Algebra::kOne : outside(i)[q];
       if (from == Algebra::kZero) continue;
