@@ -106,8 +106,8 @@ class GraphGains : public GraphPass<Algebra> {
     this->prefetch_ahead(direction_.marginals, i);
     this->prefetch_ahead(direction_.nodes, i);
   }
-  // The direction of a node's states, less its mean under the marginals, which are copied where
-  // labels are states.
+  // Fills a row with the direction of a node's states, less its mean under the marginals, and
+  // marginal(i), in which the states of a label count the same.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
     const int64_t position = order_.positions[i], at = position * scores_.n_labels;
     const bool inner = position < this->n_inner_;
@@ -126,26 +126,21 @@ class GraphGains : public GraphPass<Algebra> {
     for (int k = 0; k < states_.label_stride(); k += kLanes)
       store(by_label + k, where_positive(load(kept + k), load(by_label + k) - mean));
     if (states_.first_order()) return;
-    std::fill(row, row + stride_, 0.0);
-    for (int32_t k = 0; k < scores_.n_labels; ++k)
-      std::fill(row + states_.first_state(k), row + states_.first_state(k + 1), by_label[k]);
+    double* weights = marginal(i);
+    for (double* out : {row, weights}) std::fill(out, out + stride_, 0.0);
+    for (int32_t k = 0; k < scores_.n_labels; ++k) {
+      const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
+      const double move = by_label[k], weight = kept[k] / (end - first);
+      for (int32_t x = first; x < end; ++x) row[x] = move, weights[x] = weight;
+    }
   }
 
-  // Subtracts from gains, one for each state of a node, their mean under its marginals; the states
-  // of a label count the same. Returns the mean.
+  // Subtracts from gains, one for each state of a node, their mean under marginal(i). Returns the
+  // mean.
   HEDGEROW_INLINE double centre(int64_t i, double* gains) {
-    double mean = 0.0;
-    if (states_.first_order()) {
-      Lanes sums = broadcast(0.0);
-      for (int k = 0; k < stride_; k += kLanes) sums += load(marginal(i) + k) * load(gains + k);
-      mean = sum_lanes(sums);
-    } else {
-      const double* probs = direction_.marginals + order_.positions[i] * scores_.n_labels;
-      for (int32_t k = 0; k < scores_.n_labels; ++k) {
-        const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
-        mean += probs[k] * sum_range(gains + first, gains + end) / (end - first);
-      }
-    }
+    Lanes sums = broadcast(0.0);
+    for (int x = 0; x < stride_; x += kLanes) sums += load(marginal(i) + x) * load(gains + x);
+    const double mean = sum_lanes(sums);
     for (int x = 0; x < stride_; x += kLanes) store(gains + x, load(gains + x) - broadcast(mean));
     return mean;
   }
@@ -169,10 +164,7 @@ class GraphGains : public GraphPass<Algebra> {
         if (same_weights())
           fill_same_message_gains(first, end);
         else
-          for (int64_t i = first; i < end; ++i) {
-            double shift = 0.0;
-            fill_message_gains(i, this->matrix_of(i, shift, this->total_of(i).refused));
-          }
+          for (int64_t i = first; i < end; ++i) fill_message_gains(i, this->matrix_of(i));
       }
   }
   HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
@@ -267,9 +259,7 @@ class GraphGains : public GraphPass<Algebra> {
         gains[states_.target(0, k)] = moves_[k];
       return;
     }
-    double shift = 0.0;
-    const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
-    add_reach_gains(i, weights, reach, gains);
+    add_reach_gains(i, this->matrix_of(i), reach, gains);
   }
   HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
                                        double* gains) {
@@ -315,7 +305,7 @@ class GraphGains : public GraphPass<Algebra> {
   PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
   PaddedVector node_moves_;                                    // (n, stride) see fill_direction
   std::vector<double> message_means_;                          // (n,) subtracted from message gains
-  PaddedVector marginals_;                                     // (n, stride), first order
+  PaddedVector marginals_;                                     // (n, stride) see fill_direction
   PaddedVector reach_, reach_gains_, carried_;                 // (kGraphBlock, stride)
   PaddedVector rows_, gathered_, slopes_;                      // scratch
 };

@@ -34,6 +34,8 @@ namespace hedgerow {
 // Nodes whose messages are passed between two looks at whether the user wants to stop, and at a
 // time downwards.
 inline constexpr int64_t kGraphBlock = 64;
+// Weights of arcs that are kept of the nodes that are passed over together.
+inline constexpr size_t kMostKept = kLowLimits ? 1 << 9 : 1 << 20;
 
 namespace {
 
@@ -49,7 +51,6 @@ class GraphPass {
         stop_(stop),
         stride_(states.stride()),
         n_inner_(scores.offsets[scores.n_sequences] - Row(scores.n_labels).n_outer_rows()),
-        matrix_(scores.edges ? static_cast<size_t>(states.n_states()) * states.label_stride() : 0),
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
         scratch_(stride_),
         terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {
@@ -75,6 +76,11 @@ class GraphPass {
     }
     const size_t n = order_.size() * static_cast<size_t>(stride_);
     if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n), factors_.resize(n);
+    if (scores_.edges != nullptr) {
+      keeps_matrices_ = order_.size() * matrix_size() <= kMostKept;
+      const size_t size = (keeps_matrices_ ? order_.size() : 1) * matrix_size();
+      if (matrices_.size() < size) matrices_.resize(size);
+    }
     for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
@@ -174,14 +180,27 @@ class GraphPass {
     return top;
   }
 
-  // The weights of the arcs into a node, (X, label_stride); a shift of NaN stands for a bad edge.
-  const double* matrix_of(int64_t node, double& shift, bool& lost) {
-    shift = states_.shift();
+  size_t matrix_size() const {
+    return static_cast<size_t>(states_.n_states()) * states_.label_stride();
+  }
+  // The weights of the arcs into a node, (X, label_stride). With edges they are computed when first
+  // needed, in up(), and kept unless that takes too much memory.
+  const double* matrix_of(int64_t node) {
     if (scores_.edges == nullptr) return states_.matrix();
     bool usable = true;
-    shift = states_.fill_matrix(edges_of(node), usable, matrix_.data());
+    if (!keeps_matrices_) states_.fill_matrix(edges_of(node), usable, matrix_at(node));
+    return matrix_at(node);
+  }
+  // The same in up(); returns what was subtracted from the scores, NaN for a bad edge.
+  double open_matrix(int64_t node, bool& lost) {
+    if (scores_.edges == nullptr) return states_.shift();
+    bool usable = true;
+    const double shift = states_.fill_matrix(edges_of(node), usable, matrix_at(node));
     lost |= !usable;
-    return matrix_.data();
+    return shift;
+  }
+  double* matrix_at(int64_t node) {
+    return matrices_.data() + (keeps_matrices_ ? node * matrix_size() : 0);
   }
 
   // The numbers that labels lead to from a state: belief[target(q, k)], (label_stride,).
@@ -228,7 +247,8 @@ class GraphPass {
   std::vector<Total> totals_;                            // of each chosen sequence
   PaddedVector beliefs_, messages_, outside_, factors_;  // (n, stride)
   std::optional<GraphSteps<Semiring>> steps_;            // over an automaton, without edges
-  PaddedVector matrix_;                        // (X, label_stride) of one node, with edges
+  bool keeps_matrices_ = false;
+  PaddedVector matrices_;                      // (n or 1, X, label_stride), with edges
   PaddedVector label_rows_, scratch_, terms_;  // rows
 };
 
@@ -272,10 +292,10 @@ HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_me
     return {};
   }
   for (int64_t i = first; i < end; ++i) {
-    double shift = 0.0;
-    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    const double shift = open_matrix(i, total_of(i).refused);
     if (std::isnan(shift)) return {i, Problem::kBadEdge};
     total_of(i).shifts.add(shift);
+    const double* weights = matrix_of(i);
     double* row = message(i);
     std::fill(row, row + stride_, Algebra::kZero);
     for (int64_t q = 0; q < states_.n_states(); ++q)
@@ -311,8 +331,7 @@ HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, 
   }
   const int label_stride = states_.label_stride();
   for (int64_t i = first; i < end; ++i, out += stride_) {
-    double shift = 0.0;
-    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    const double* weights = matrix_of(i);
     const double* from = outside(i);
     if (states_.first_order()) {
       send_rows<Algebra, 1>(from, stride_, weights, scores_.n_labels, stride_, out, stride_);

@@ -161,10 +161,7 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
       return;
     }
-    double shift = 0.0;
-    bool lost = false;
-    const double* weights = this->matrix_of(i, shift, lost);
-    fill_prob_rows(i, weights);
+    fill_prob_rows(i, this->matrix_of(i));
   }
   HEDGEROW_CLONES void fill_prob_rows(int64_t i, const double* weights) {
     const int label_stride = states_.label_stride();
@@ -226,9 +223,7 @@ class GraphUpDown : public GraphPass<Algebra> {
                            scores_.n_labels, stride_, product_.data(), down + first, up + first);
     }
     for (int64_t i = first; i < end; ++i) {
-      double shift = 0.0;
-      bool lost = false;
-      const double* weights = this->matrix_of(i, shift, lost);
+      const double* weights = this->matrix_of(i);
       const RateRows rows{outside(i), message(i), belief(i), reach_.data() + (i - first) * stride_};
       if constexpr (Algebra::kLogs)
         measure_log_rates(rows, weights, scores_.n_labels, stride_, down + i, up + i);

@@ -111,6 +111,7 @@ class GraphTangent : public GraphGains<Algebra> {
         norm = sum_lanes(norms);
         mean = sum_lanes(gains) / norm + this->message_means_[i];
       }
+      norms_[i - first] = norm, means_[i - first] = mean;
       const Lanes per_norm = broadcast(1.0 / norm), centre = broadcast(mean);
       double* shares = shares_.data() + (i - first) * stride_;
       double* gains = share_gains_.data() + (i - first) * stride_;
@@ -146,7 +147,8 @@ class GraphTangent : public GraphGains<Algebra> {
 
   // Derivatives of the marginals, and of the arcs into the node.
   HEDGEROW_INLINE void write(int64_t i, int64_t place, const double* reach, const double* gains) {
-    const double norm = dot_rows<Algebra>(reach, belief(i), stride_);
+    const bool known = adds_terms();
+    const double norm = known ? norms_[place] : dot_rows<Algebra>(reach, belief(i), stride_);
     const Lanes scale = broadcast(Algebra::kLogs ? -norm : 1.0 / norm);
     double* slopes = this->rows_.data();
     Lanes sums = broadcast(0.0);
@@ -156,7 +158,7 @@ class GraphTangent : public GraphGains<Algebra> {
       store(slopes + x, prob);
       sums += prob * (load(gains + x) + load(belief_gain(i) + x));
     }
-    const double mean = sum_lanes(sums);
+    const double mean = known ? means_[place] : sum_lanes(sums);
     for (int x = 0; x < stride_; x += kLanes)
       store(slopes + x,
             load(slopes + x) * (load(gains + x) + load(belief_gain(i) + x) - broadcast(mean)));
@@ -220,9 +222,7 @@ class GraphTangent : public GraphGains<Algebra> {
     if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
     const bool is_root = order_.parents[i] < 0;
     if (is_root && states_.first_order()) return;
-    double shift = 0.0;
-    const double* weights =
-        is_root ? states_.matrix() : this->matrix_of(i, shift, this->total_of(i).refused);
+    const double* weights = is_root ? states_.matrix() : this->matrix_of(i);
     for (int64_t q = 0; q < (is_root ? 1 : states_.n_states()); ++q) {
       const double from = is_root ? Algebra::kOne : outside(i)[q];
       if (from == Algebra::kZero) continue;
