@@ -1,14 +1,14 @@
-"""hedgerow and its peers through the same abuse: forks beside a training, and Ctrl-C during one.
+"""Stress tests of hedgerow and its peers: forks while training, and Ctrl-C during training.
 
-Every trial runs in a process of its own and is killed after a limit. Printed is how often each
-library came through, by section:
+Every trial runs in its own process and is killed after a time limit. The output counts the outcomes
+of each library, by section:
 
 fork
-    A process forks, while another thread is training or after a training on several threads. The
-    child predicts with an old model and trains a new one; both must be what the parent gets.
+    A process forks while another thread is training, or after training on several threads. The
+    child predicts with an old model and trains a new one; both must give the same as in the parent.
 interrupt
-    SIGINT at a random moment of a long training. It should end with KeyboardInterrupt within two
-    seconds, and the old model and a new training should be as before.
+    SIGINT at a random moment of a long training run. It should end with KeyboardInterrupt within
+    two seconds, and the old model and a new training run should work as before.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ import common
 
 JOBS = 2
 SHORT, LONG = 5, 10**6  # rounds or iterations
-PREPARE = 60.0  # seconds that imports and short trainings may take, on a busy machine
+PREPARE = 60.0  # seconds that imports and short training runs may take on a busy machine
 
 
 class Library(Protocol):
-    """What a trial needs of a library. Answers are plain lists, to be compared."""
+    """What a trial needs from a library. Results are plain lists, so that they can be compared."""
 
     def train(self, n_steps: int) -> Any: ...
 
@@ -156,7 +156,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
 
 
 def fork_trial(library: Library, delay: float, moment: str, limit: float) -> None:
-    """Prints what became of a child that predicts and trains: ok, wrong, crash or hang."""
+    """Print the outcome of a child that predicts and trains: ok, wrong, crash or hang."""
     model = library.train(SHORT)
     expected = library.predict(model)
     if moment == "during training":
@@ -176,7 +176,7 @@ def fork_trial(library: Library, delay: float, moment: str, limit: float) -> Non
 
 
 def interrupt_trial(library: Library, delay: float, moment: str, limit: float) -> None:
-    """Train until SIGINT; prints "begun", "stopped", and "usable" if all is as before."""
+    """Train until SIGINT; print "begun", "stopped", and "usable" if everything still works."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     model = library.train(SHORT)
     expected = library.predict(model)
@@ -213,14 +213,14 @@ def start(
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Kill what is left of a trial, its children too."""
+    """Kill a trial and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
 def run_fork(library: str, moment: str, delay: float, limit: float) -> str:
-    """What became of a child, see `fork_trial`."""
+    """The outcome of a child, see `fork_trial`."""
     process = start("fork", library, delay, moment, limit)
     try:
         return hear(process, limit + PREPARE) or "crash"
@@ -229,7 +229,7 @@ def run_fork(library: str, moment: str, delay: float, limit: float) -> str:
 
 
 def run_interrupt(library: str, delay: float, limit: float) -> tuple[str, float | None]:
-    """How a training ended, and after how many seconds: stopped, late, never or crash."""
+    """How training ended (stopped, late, never or crash), and after how many seconds."""
     process = start("interrupt", library, delay, "", limit)
     try:
         if wait_for(process, "begun", PREPARE) is None:
@@ -248,20 +248,20 @@ def run_interrupt(library: str, delay: float, limit: float) -> tuple[str, float 
 
 
 def wait_for(process: subprocess.Popen[str], word: str, limit: float) -> float | None:
-    """Seconds until a trial says a word; None if it does not."""
+    """Seconds until a trial prints this word; None if it does not."""
     begin = time.monotonic()
     return time.monotonic() - begin if hear(process, limit) == word else None
 
 
 def hear(process: subprocess.Popen[str], limit: float) -> str:
-    """What a trial says next: "hang" if that takes too long, "" if it has ended."""
+    """The next line that a trial prints; "hang" if it takes too long, "" if it has ended."""
     assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], limit)
     return process.stdout.readline().strip() if readable else "hang"
 
 
 def fork_section(libraries: list[str], options: argparse.Namespace) -> common.Record:
-    """Counts of what became of the children, by moment and library."""
+    """Counts of the outcomes of children, by moment and library."""
     found: common.Record = {}
     for moment in ("during training", "after training"):
         for library in libraries:
@@ -276,7 +276,7 @@ def fork_section(libraries: list[str], options: argparse.Namespace) -> common.Re
 
 
 def interrupt_section(libraries: list[str], options: argparse.Namespace) -> common.Record:
-    """Counts of how trainings ended, and seconds that they took for it, by library."""
+    """Counts of how training runs ended, and the seconds until they did, by library."""
     found: common.Record = {}
     for library in libraries:
         common.log(f"interrupt: {library}")

@@ -1,4 +1,4 @@
-"""What trainings give, bit for bit, so that two versions of hedgerow can be compared.
+"""Results of training, bit for bit, to compare two versions of hedgerow.
 
 Trains both estimators in many configurations on small data, and loads the model files that older
 versions wrote; records losses, histories, weights, trees and predictions of all kinds. Only public
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from hedgerow import LinearCRF, TreeCRF, load
 
 Answers = dict[str, Any]
-# Trains or loads a model with so many threads; the model, and data to predict.
+# Trains or loads a model with a number of threads; returns it, and data to predict.
 Make = Callable[[int | None], tuple[Any, Data]]
 
 EXPLAINED = ("label", "against", "prob", "log_odds", "bias", "before", "after")
@@ -63,11 +63,11 @@ def configurations() -> dict[str, Make]:
     return trainings | {f"load {name}": partial(load_file, name) for name in FILES}
 
 
-# What a model answers.
+# Results of a model.
 
 
 def learnt(crf: Any) -> Answers:
-    """What training left in a model."""
+    """What a model has learned."""
     if hasattr(crf, "set_output"):  # which earlier versions do not have
         crf.set_output(transform="default")
     answers = {
@@ -94,7 +94,7 @@ def learnt(crf: Any) -> Answers:
 
 
 def predicted(crf: Any, data: Data) -> Answers:
-    """What a model says of data, in every way that it can."""
+    """The results of all prediction methods of a model."""
     X, ask = data.X, {"groups": data.groups}
     path = crf.predict(X, **ask, decode="viterbi")
     if isinstance(path, list):
@@ -120,19 +120,19 @@ def predicted(crf: Any, data: Data) -> Answers:
 
 
 def explained(crf: Any, data: Data) -> Answers:
-    """Why the first position of a sequence has its label."""
+    """The explanation of the label of the first position of a sequence."""
     explanation = crf.explain(data.one(), 0)
     answers = {name: getattr(explanation, name) for name in EXPLAINED}
     return answers | {"features": explanation.features, "transitions": explanation.transitions}
 
 
 def alternate(labels: Any) -> Iterator[Any]:
-    """Every other label; None for those between."""
+    """Every other label, with None in between."""
     return (None if n % 2 else label for n, label in enumerate(labels))
 
 
 def backwards(y: Any) -> Any:
-    """Other labels, which may break constraints: of each sequence, or of all rows, reversed."""
+    """Labels in reverse order, which may violate constraints: by sequence, or of all rows."""
     return [labels[::-1] for labels in y] if isinstance(y, list) else y[::-1]
 
 
@@ -140,11 +140,11 @@ def join(parts: Any) -> NDArray[Any]:
     return np.concatenate(parts) if isinstance(parts, list) else parts
 
 
-# A record: bits of all numbers, digests of all else.
+# A record: the bits of all numbers, and digests of everything else.
 
 
 def flatten(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and values, those of tables and the like with a dot."""
+    """Names and values; entries of tables and similar objects have names with a dot."""
     for name, value in answers.items():
         if isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
@@ -153,7 +153,7 @@ def flatten(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def keep(value: Any) -> common.Record:
-    """A digest; of floating-point numbers their bits too."""
+    """A digest; for floating-point numbers also their bits."""
     array = np.asarray(value)
     if array.dtype.kind != "f" or array.dtype.itemsize != 8:
         text = json.dumps([str(array.dtype), array.tolist()], default=str)
@@ -167,7 +167,7 @@ def keep(value: Any) -> common.Record:
 
 
 def record_of(make: Make, n_jobs: int | None) -> common.Record:
-    """Train or load, and ask; a configuration that fails is recorded by its error."""
+    """Train or load, and predict; if a configuration fails, record its error."""
     try:
         crf, data = make(n_jobs)
         answers = {"loss": crf.loss_} | learnt(crf) | predicted(crf, data)
@@ -190,7 +190,7 @@ def numbers_of(kept: common.Record) -> NDArray[np.float64]:
 
 
 def relative_difference(before: common.Record, after: common.Record) -> float:
-    """Largest difference as a share of the largest number; infinite where there is no such."""
+    """Largest difference divided by the largest number; infinite if it is not defined."""
     if "bits" not in before or "bits" not in after:
         return np.inf
     old, new = numbers_of(before), numbers_of(after)
@@ -206,7 +206,7 @@ def relative_difference(before: common.Record, after: common.Record) -> float:
 
 
 def differences(before: common.Record | None, after: common.Record | None) -> dict[str, float]:
-    """How far each answer of a configuration is from what it was, if it is another."""
+    """The relative difference of each result of a configuration that has changed."""
     if before is None or after is None:
         return {"not in both records": np.inf}
     for record in (before, after):
@@ -225,9 +225,9 @@ def differences(before: common.Record | None, after: common.Record | None) -> di
 def compare(
     before: Mapping[str, common.Record], after: Mapping[str, common.Record], tolerance: float
 ) -> bool:
-    """Print what is different; whether anything is, by more than the tolerance.
+    """Print the differences; return whether any is larger than the tolerance.
 
-    A tolerance of 0 is for the same bits: the zeros of both signs differ.
+    A tolerance of 0 compares bits: 0 and -0 differ.
     """
     n_same, n_beyond = 0, 0
     for name in before | after:

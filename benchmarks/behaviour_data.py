@@ -25,7 +25,7 @@ CHUNKS = np.array(["O", "B-x", "I-x", "B-y", "I-y"])
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Sequences, their labels, the sequence of each row of a flat X, more arguments of `fit`."""
+    """Sequences, labels, the groups of a flat X, and further arguments of `fit`."""
 
     X: Any
     y: Any
@@ -33,7 +33,7 @@ class Data:
     more: dict[str, Any] = field(default_factory=dict)
 
     def one(self) -> Any:
-        """One sequence alone: the longest, or the first of a flat X."""
+        """A single sequence: the longest, or the first one of a flat X."""
         if isinstance(self.X, list):
             return self.X[max(range(len(self.y)), key=lambda n: len(self.y[n]))]
         groups = self.X["group"] if self.groups is None else self.groups
@@ -55,7 +55,7 @@ def integers(seed: int) -> Data:
 
 
 def scaled(seed: int) -> Data:
-    """The same with columns of very different sizes."""
+    """The same with columns of very different scales."""
     data = numbers(seed)
     return replace(data, X=[x * [1e4, 1.0, 1e-3, 50.0] for x in data.X])
 
@@ -72,7 +72,7 @@ def partial(seed: int) -> Data:
 
 
 def chunks(seed: int) -> Data:
-    """Numbers that hint at chunk labels, which keep to BIO."""
+    """Noisy numbers for chunk labels that follow the BIO scheme."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(N_SEQUENCES):
@@ -104,14 +104,14 @@ def partial_chunks(seed: int) -> Data:
 
 
 def hide(data: Data, seed: int, mark: str | None) -> Data:
-    """Put a mark in the place of a quarter of the labels; the first sequence keeps its own."""
+    """Replace a quarter of the labels by a mark; those of the first sequence are kept."""
     rng = np.random.default_rng(seed + 10)
     hidden = [[mark if rng.random() < 0.25 else label for label in row] for row in data.y[1:]]
     return replace(data, y=[data.y[0], *hidden])
 
 
 def weighted(seed: int) -> Data:
-    """Sequences that count more or less."""
+    """Sequences with different weights."""
     return replace(numbers(seed), more={"sample_weight": 0.25 * np.arange(1, N_SEQUENCES + 1)})
 
 
@@ -139,14 +139,14 @@ def weighted_watched(seed: int) -> Data:
 
 
 def flat(seed: int) -> Data:
-    """One array, cut into sequences by groups."""
+    """One flat array, divided into sequences by groups."""
     data = numbers(seed)
     groups = np.repeat(np.arange(N_SEQUENCES), [len(x) for x in data.X])
     return Data(np.concatenate(data.X), np.concatenate(data.y), groups)
 
 
 def weighted_rows(seed: int) -> Data:
-    """The same with rows that count more or less."""
+    """The same with different weights of rows."""
     data = flat(seed)
     return replace(data, more={"sample_weight": 0.5 + np.arange(len(data.X)) % 3})
 
@@ -170,7 +170,7 @@ def whole_frames(seed: int) -> Data:
 
 
 def names(seed: int) -> Data:
-    """Text of very many different values, and a number."""
+    """A text column with very many different values, and a number."""
     parts, rng = [numbers(seed + 4 * n) for n in range(4)], np.random.default_rng(seed)
 
     def frame(x: NDArray[np.float64]) -> pd.DataFrame:
@@ -221,7 +221,7 @@ def items(seed: int) -> Data:
 
 
 def facts(seed: int) -> Data:
-    """Queries about words that are the same, found in the data to train on."""
+    """Queries about equal words, found in the training data."""
     from hedgerow.relational import RelationalFeatures  # versions before 0.1 do not have it
 
     features = RelationalFeatures(["word(+t,+-w)", "word(+t,#w)"], window=1, min_count=2)
@@ -243,21 +243,21 @@ def one_long(seed: int) -> Data:
 
 
 def tall(seed: int) -> Data:
-    """So many rows to predict that they are taken in several batches; two labels."""
+    """Enough rows for several batches in prediction; two labels."""
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(700, 1)) for _ in range(95 if seed else 1)]
     return Data(X, [(x[:, 0] + 0.5 * np.roll(x[:, 0], 1) > 0).tolist() for x in X])
 
 
 def wide(seed: int) -> Data:
-    """So many label pairs at all rows to train on that these are taken in several batches."""
+    """Enough label pairs over all training rows for several batches."""
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(20, 1)) for _ in range(5 if seed else 60)]
     return Data(X, [(np.clip(x[:, 0] * 12 + 18, 0, 35).astype(int)).tolist() for x in X])
 
 
 def letters(seed: int) -> Data:
-    """Handwritten words; those to predict are some of those to train on."""
+    """Handwritten words; those to predict are a part of the training set."""
     X, y, _ = load_ocr()
     return Data(X[40 * seed : 50], y[40 * seed : 50])
 

@@ -1,4 +1,4 @@
-"""The trainings of `behaviour.py`: a table of estimators, data and parameters."""
+"""The training runs of `behaviour.py`: a table of estimators, data and parameters."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from behaviour_data import DATA, Data
 
 from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
 
-# Parameters of every training, unless it has its own.
+# Default parameters of all training runs.
 USUAL: dict[type, dict[str, Any]] = {
     TreeCRF: {"n_rounds": 8, "max_depth": 3, "min_child_weight": 0.1, "random_state": 0},
     LinearCRF: {"max_iter": 12, "warm_iter": 5, "tol": 0},
 }
-# The parameter that says how long to train.
+# The parameter for the number of rounds or iterations.
 LIMIT = {TreeCRF: "n_rounds", LinearCRF: "max_iter"}
 
 
 def word_queries(**parameters: Any) -> Any:
-    """How queries about words are made; None in versions before 0.1, which do not have it."""
+    """Defines queries about words; None in versions before 0.1, which do not support it."""
     try:
         from hedgerow.relational import RelationalFeatures
     except ImportError:
@@ -40,7 +40,7 @@ def linear_base(**parameters: Any) -> LinearCRF:
 
 
 class Brier:
-    """An objective of a user's own: squared errors of the probabilities."""
+    """A custom objective: squared errors of the probabilities."""
 
     def __repr__(self) -> str:
         return "Brier()"
@@ -86,14 +86,14 @@ def fit_on(crf: Any, data: Data) -> Any:
 
 
 def fit_from_part(crf: Any, data: Data) -> Any:
-    """Start from a model of first order for the likelihood, of half of the sequences."""
+    """Start from a first-order model for the likelihood, trained on half of the sequences."""
     half = len(data.X) // 2
     start = type(crf)(**USUAL[type(crf)], n_jobs=crf.n_jobs).fit(data.X[:half], data.y[:half])
     return fit(crf, data, init=start)
 
 
 def resume(crf: Any, data: Data) -> Any:
-    """Train half as long with a checkpoint, and go on from there."""
+    """Train half as long with a checkpoint, and resume."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "training", every=3)
         fit(halved(crf), data, checkpoint=checkpoint)
@@ -101,7 +101,7 @@ def resume(crf: Any, data: Data) -> Any:
 
 
 def repeat(crf: Any, data: Data) -> Any:
-    """Train with a checkpoint, and once more from its end."""
+    """Train with a checkpoint, and fit again from the finished checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "training", every=3)
         fit(type(crf)(**crf.get_params(deep=False)), data, checkpoint=checkpoint)
@@ -117,7 +117,7 @@ def reload(crf: Any, data: Data) -> Any:
 
 
 def share(crf: Any, data: Data) -> Any:
-    """Train on three workers, each of which has every third sequence; the model of the last."""
+    """Train on three workers, each with every third sequence; returns the model of the last."""
     from hedgerow.comm import ThreadComm
 
     def work(comm: Any) -> Any:
@@ -133,7 +133,7 @@ def share(crf: Any, data: Data) -> Any:
 
 
 def unpickle(crf: Any, data: Data) -> Any:
-    """Train, and send the model through pickle."""
+    """Train, and pickle and unpickle the model."""
     return pickle.loads(pickle.dumps(fit(crf, data)))
 
 
@@ -153,7 +153,7 @@ class Training:
         return " ".join([self.kind.__name__, self.data, *way, *parameters])
 
     def run(self, n_jobs: int | None) -> tuple[Any, Data]:
-        """Train; the model, and data to predict. `n_jobs` goes before what the table says."""
+        """Train; return the model, and data to predict. `n_jobs` overrides that of the table."""
         jobs = {"n_jobs": n_jobs or self.parameters.get("n_jobs", 2)}
         crf = self.kind(**USUAL[self.kind] | self.parameters | jobs)
         return self.how(crf, DATA[self.data](0)), DATA[self.data](1)
@@ -163,7 +163,7 @@ OBJECTIVES = (
     *("likelihood", "pointwise", "accuracy", "expected_accuracy", "f1", "softmax_margin"),
     *("max_margin", Brier()),
 )
-# Data sets by what is known of their labels, and what goes with them.
+# Data sets by which of their labels are known, with the parameters that they need.
 LABELLINGS: dict[str, dict[str, Any]] = {
     "numbers": {},
     "partial": {},
@@ -173,7 +173,7 @@ LABELLINGS: dict[str, dict[str, Any]] = {
 
 
 def grid() -> Iterator[Training]:
-    """Orders, objectives and labels: every combination that there is."""
+    """All combinations of orders, objectives and kinds of labels."""
     for kind, data, order, objective in product(USUAL, LABELLINGS, range(4), OBJECTIVES):
         if objective == "max_margin" and (kind is TreeCRF or data.startswith("partial")):
             continue
@@ -404,7 +404,7 @@ LINEAR: list[tuple[str, dict[str, Any]]] = [
     ("letters", {"reg_alpha": 0.3, "order": 2}),
 ]
 
-# Trainings that go on from another one, from a checkpoint, or through a file.
+# Training runs that start from a model or a checkpoint, and models that are saved and loaded.
 STAGED: list[tuple[Callable[[Any, Data], Any], type, str, dict[str, Any]]] = [
     (reload, TreeCRF, "frames", {"window": 1, "order": 2}),
     (reload, TreeCRF, "chunks", {"constraints": "BIO", "objective": Brier()}),

@@ -1,8 +1,8 @@
 """The command line on CoNLL-2000 with CRF++'s chunking template, and on a very large file.
 
-Times of start-up; of `train`, `tag` and `eval` with their defaults, imports included; F1 of chunks;
-and `tag` on a file made by repeating the test set: tokens per second and peak memory. All commands
-run in processes of their own.
+It measures the time of start-up; the time of `train`, `tag` and `eval` with their defaults, imports
+included; F1 of chunks; and for `tag` on a file made by repeating the test set, tokens per second
+and peak memory. Each command runs in its own process.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ sys.exit(code)
 
 
 def run_command(folder: Path, *arguments: str | Path, output: int | None = None) -> common.Record:
-    """Run a command; its seconds by the clock and its peak memory."""
+    """Run a command; returns its wall-clock seconds and its peak memory."""
     common.log(f"hedgerow {' '.join(map(str, arguments))}")
     peak = folder / "peak"
     command = [sys.executable, "-c", CHILD, str(HERE), str(peak), *map(str, arguments)]

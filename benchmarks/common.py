@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: data, clocks, memory, machine facts, and the two sides.
+"""Shared by the benchmark scripts: data, clocks, memory, machine facts, and the two sides.
 
 A comparison runs each library (a *side*) in a fresh process, so that neither pays for the
 other's imports or memory. The script starts itself again with ``--side NAME --folder DIR``;
@@ -68,9 +68,9 @@ def peak_memory_mib() -> float:
 
 
 def memory_before_training_mib(library: str) -> float:
-    """MiB in use once a library's module is imported, from where the peak starts anew (Linux).
+    """MiB in use after a library is imported; also resets the peak (Linux).
 
-    Reading a file may take more for a moment than the training that is to be measured.
+    Reading a file may briefly take more memory than the training that is measured.
     """
     import_module(library)
     forget = Path("/proc/self/clear_refs")
@@ -80,7 +80,7 @@ def memory_before_training_mib(library: str) -> float:
 
 
 def machine_facts() -> Record:
-    """Facts without which the seconds mean little. Call it before the work starts."""
+    """Facts about the machine that times depend on. Call it before the work starts."""
     return {
         "cpu": cpu_name(),
         "cpu_count": os.cpu_count(),
@@ -108,7 +108,7 @@ def version(distribution: str) -> str | None:
 
 
 class Stopwatch:
-    """``with Stopwatch() as watch: ...`` leaves seconds by the clock and of processor time."""
+    """``with Stopwatch() as watch: ...`` measures wall-clock seconds and processor time."""
 
     def __enter__(self) -> Stopwatch:
         self._cpu, self._clock = time.process_time(), time.perf_counter()
@@ -135,7 +135,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def median_record(records: Sequence[Record]) -> Record:
-    """Medians over runs of the same thing; what is no number is taken from the first."""
+    """Medians over repeated runs; values that are not numbers are those of the first run."""
     return {
         name: statistics.median(record[name] for record in records)
         if isinstance(value, int | float)
@@ -253,7 +253,7 @@ def run_sides(
 
 
 def ratios(sides: dict[str, Record], names: Sequence[str], peer: str = "crfsuite") -> Record:
-    """The peer's figure over hedgerow's: above 1 where hedgerow needs less."""
+    """The peer's figure divided by hedgerow's: above 1 where hedgerow needs less."""
     if peer not in sides or "hedgerow" not in sides:
         return {}
     return {name: sides[peer][name] / sides["hedgerow"][name] for name in names}

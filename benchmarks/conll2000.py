@@ -1,4 +1,4 @@
-"""Chunks of CoNLL-2000: what features, order and trees buy.
+"""Chunks of CoNLL-2000: the gains from features, order and trees.
 
     conll2000.py --data DIR [--templates crfpp full] [--models linear boosted ...] [--test]
 
@@ -7,9 +7,9 @@ The templates are ``crfpp``, that of CRF++ for this task, and ``full``, groups o
 attributes and a window; and ``boosted``, the same trees on top of the linear model,
 ``TreeCRF(base=...)``. Labels are BIOES.
 
-A line of JSON is printed for each model as it is done: F1 of chunks in the last fifth of the
-training sentences, which is held out and by which all choices were made; with ``--test`` all
-training sentences are trained on, and F1 is that of the test file. The number of rounds is fixed.
+A line of JSON is printed for each model when it is done: F1 of chunks on the last fifth of the
+training sentences, which is held out and was used for all choices. With ``--test`` the models are
+trained on all training sentences, and F1 is that of the test file. The number of rounds is fixed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 def describe_for_trees(sentence: Sentence) -> list[list[str]]:
-    """Few attributes of a token: trees combine them, and see those of its neighbours."""
+    """A few attributes of a token: trees combine them, and use those of its neighbours."""
     return [
         [
             f"lower={token.word.lower()}",
@@ -73,7 +73,7 @@ def read_part(path: Path, template: str) -> Part:
     if template == "crfpp":
         X, _ = read_sequences(path)
     else:
-        known: dict[str, str] = {}  # each name once in memory, however often it occurs
+        known: dict[str, str] = {}  # keep each name in memory only once
         X = [
             [[known.setdefault(name, name) for name in names] for names in sentence]
             for sentence in describe(sentences, CHUNK_GROUPS)
@@ -83,7 +83,7 @@ def read_part(path: Path, template: str) -> Part:
 
 
 def read_parts(options: argparse.Namespace, template: str) -> tuple[Part, Part]:
-    """What to train on, and what to label."""
+    """The training part, and the part to label."""
     folder = options.data / "conll2000"
     train = read_part(folder / "train.txt.gz", template)
     if options.test:

@@ -1,20 +1,20 @@
-"""Named entities of CoNLL-2003 without embeddings and lists of names: what features and trees buy.
+"""Named entities of CoNLL-2003 without embeddings and lists of names: features and trees.
 
     conll2003.py --data DIR [--templates plain document ...] [--models linear boosted ...] [--test]
 
 The templates are ``plain``, words and their parts, shapes, tags and neighbours as in
 ``papers/gbcrf.py ner``; ``sentence`` and ``document``, the groups of ``examples/text_features.py``
-without and with those that look at the whole document; and ``second``, which adds what a first
-model of the template ``document`` makes of the same word elsewhere in the document.
+without and with those that use the whole document; and ``second``, which adds the predictions of a
+first model, with the template ``document``, for the same word elsewhere in the document.
 
 The models are ``linear``, LinearCRF; ``trees``, TreeCRF on fewer attributes and a window;
 ``boosted``, the same trees on top of the linear model, ``TreeCRF(base=...)``; and ``stacked``, the
-same trees on top of the logarithms of its marginals, those of training sentences by models that
-have not seen their documents.
+same trees on top of the logarithms of its marginals; those of training sentences come from models
+that were not trained on their documents.
 
-A line of JSON is printed for each model as it is done: F1 of entities in testa, by which all
-choices were made, and with ``--test`` in testb. ``--leave-out`` trains the linear model of a
-template without each of its groups in turn.
+A line of JSON is printed for each model when it is done: F1 of entities on testa, which was used
+for all choices, and with ``--test`` on testb. ``--leave-out`` trains the linear model of a template
+without each of its groups in turn.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ GROUPS = {
     "sentence": tuple(group for group in ENTITY_GROUPS if group in SENTENCE_GROUPS),
     "document": ENTITY_GROUPS,
 }
-FLOOR = 1e-5  # of probabilities, before their logarithms become scores
+FLOOR = 1e-5  # minimum of probabilities, before their logarithms are used as scores
 
-Parts = dict[str, Any]  # one thing for each file: training, development and test part
+Parts = dict[str, Any]  # one entry per file: training, development and test part
 
 
 def describe_plainly(document: Document) -> list[list[dict[str, Any]]]:
@@ -72,7 +72,7 @@ def describe_plainly(document: Document) -> list[list[dict[str, Any]]]:
 
 
 def describe_for_trees(document: Document) -> Iterator[list[list[str]]]:
-    """Few attributes of a token: trees combine them, and see those of its neighbours."""
+    """A few attributes of a token: trees combine them, and use those of its neighbours."""
     seen = Repetitions(document)
     for number, sentence in enumerate(document):
         yield [
@@ -118,7 +118,7 @@ class Task:
         )
 
     def describe(self, function: Callable[[Document], Iterable[Any]]) -> Parts:
-        """What a function of a document gives for its sentences, in the three parts."""
+        """Apply a function to the documents of the three parts; returns its results by sentence."""
         return {
             part: [sentence for document in documents for sentence in function(document)]
             for part, documents in self.documents.items()
@@ -126,7 +126,7 @@ class Task:
 
 
 class Template:
-    """What the models of a template see; what they share is found once."""
+    """The input of the models of a template; what they share is computed once."""
 
     def __init__(self, name: str, task: Task, first: Template | None = None) -> None:
         self.name, self.task, self.first = name, task, first
@@ -147,7 +147,7 @@ class Template:
 
     @cached_property
     def tree_attributes(self) -> Parts:
-        """Attributes of trees: the same information in fewer."""
+        """Attributes for trees: the same information in fewer attributes."""
         if not self.task.trees_see_documents and self.name in ("plain", "sentence"):
             return self.task.describe(describe_plainly)
         X = self.task.describe(describe_for_trees)
@@ -155,7 +155,7 @@ class Template:
 
     @cached_property
     def looks(self) -> Parts:
-        """What the first model makes of words elsewhere in their documents."""
+        """Predictions of the first model for the same words elsewhere in their documents."""
         assert self.first is not None
         classes, marginals = self.first.linear.classes_, self.first.marginals
         return {p: self.corpora[p].second_look(marginals[p], classes) for p in FILES}
@@ -166,7 +166,7 @@ class Template:
 
     @cached_property
     def marginals(self) -> Parts:
-        """Those of the linear model; of training sentences by models without their documents."""
+        """Marginals of the linear model; for training sentences, by models trained without them."""
         X, y, folds = self.attributes["train"], self.task.y["train"], self.corpora["train"].folds()
         honest = cross_val_predict(self.task.linear, X, y, cv=folds, method="predict_marginals")
         others = {
@@ -175,7 +175,7 @@ class Template:
         return {"train": honest} | others
 
     def given(self, model: str) -> Parts:
-        """What trees get from the linear model."""
+        """The base scores that trees get from the linear model."""
         if model == "boosted":
             return {part: {"X_base": self.attributes[part]} for part in FILES}
         if model == "stacked":
@@ -214,7 +214,7 @@ def measure(template: Template, model: str, parts: Iterable[str]) -> tuple[commo
 
 
 def leave_out(name: str, task: Task) -> Iterator[common.Record]:
-    """F1 of the linear model in the development part without each of the groups in turn."""
+    """F1 of the linear model on the development part, without each group in turn."""
     for left_out in ("", *GROUPS[name]):
         groups = [group for group in GROUPS[name] if group != left_out]
         train, dev = (Corpus(task.documents[part], groups) for part in ("train", "dev"))
@@ -224,7 +224,7 @@ def leave_out(name: str, task: Task) -> Iterator[common.Record]:
 
 
 def compare(y: Any, a: Any, b: Any) -> common.Record:
-    """How much better `a` is than `b` in F1, in points, by the bootstrap over sentences."""
+    """Difference in F1 between `a` and `b`, in points, with a bootstrap over sentences."""
     found = bootstrap("chunk_f1", y, a, b, random_state=0)
     return {
         "difference": 100 * found.value,

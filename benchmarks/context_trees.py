@@ -1,12 +1,12 @@
-"""Trees that ask about the labels before a position, beside trees on the input and linear weights.
+"""Trees that split on previous labels, compared with trees on the input and linear weights.
 
     context_trees.py --data DIR [--tasks NAME ...] [--models NAME ...] [--orders 1 3] [--draws N]
 
-Each line: a task, a model, an order; labels right in % by marginals and by Viterbi, log-likelihood
-per position, seconds per training, peak memory so far. "original" is the model and the boosting of
-Dietterich et al. (2008): `transitions="trees"`, first-order steps, no weights of label patterns.
-With ``--draws N`` the task of NETtalk stress is drawn N times, 1,000 words to train on and 1,000 to
-test on, as in the paper.
+Each line has a task, a model and an order; accuracy in % by marginals and by Viterbi,
+log-likelihood per position, seconds of training, and peak memory so far. "original" is the model
+and the boosting of Dietterich et al. (2008): `transitions="trees"`, first-order steps, no weights
+of label patterns. With ``--draws N`` the task of NETtalk stress is drawn N times, 1,000 words to
+train on and 1,000 to test on, as in the paper.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Decoders: Viterbi, marginals, and what decode="auto" makes of it.
+"""Decoders: Viterbi, marginals, and the choice of decode="auto".
 
     decoding.py --data DIR [--tasks NAME ...] [--orders 1 3] [--short | --linear]
                 [--transitions {weights,trees}] [--eval-set] [--seed N] [--jobs N]
 
 Trains on each task and prints one JSON document: accuracy on the test data by Viterbi, by marginals
-and by the decoder that "auto" has chosen, which one that is, how far it is behind the better one,
-and the standard error of the difference between the two, by sequences. Trees are those of
-`TreeCRF` without any parameter but the window; with --short they are 60 rounds at a rate of 0.3,
-half of the sequences per round. The choice is by a trial on the training sequences; with --eval-set
-every fifth sequence is set aside for it instead. --seed is the random_state.
+and by the decoder that "auto" has chosen, the name of that decoder, its difference from the better
+one, and the standard error of the difference between the two, by sequences. Trees have the defaults
+of `TreeCRF`, except for the window; with --short they are 60 rounds at a rate of 0.3, half of the
+sequences per round. The choice is by a trial on the training sequences; with --eval-set every fifth
+sequence is set aside for it instead. --seed is the random_state.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def measure(task: Task, order: int, options: argparse.Namespace) -> common.Recor
 
 
 def make(order: int, window: int, options: argparse.Namespace) -> TreeCRF | LinearCRF:
-    """The estimator that is asked for."""
+    """The estimator for the options."""
     shared = {"order": order, "random_state": options.seed, "n_jobs": options.jobs}
     if options.linear:
         return LinearCRF(max_iter=100, tol=1e-4, **shared)
@@ -75,7 +75,7 @@ def make(order: int, window: int, options: argparse.Namespace) -> TreeCRF | Line
 
 
 def fill_gaps(X: list[Any]) -> list[Any]:
-    """Zeros for missing numbers, which a linear model does not take."""
+    """Zeros for missing numbers, which a linear model does not support."""
     return X if isinstance(X[0], list) else [np.nan_to_num(rows) for rows in X]
 
 

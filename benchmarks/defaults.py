@@ -4,15 +4,16 @@
                 [--tasks NAME ...] [--settings PATTERN ...] [--also "KEY=VALUE ..."]
     defaults.py --summary FILE ... [--by better|viterbi|marginals|default] [--chosen NAME]
 
-Trains every setting on every task, each training with one thread in a process of its own, the
-longest ones first. One training is measured after 50, 100, 200 and 400 rounds. Each measurement is
-a line of JSON in FILE, written at once: accuracy on the test data by Viterbi, by marginals and by
-the better of the two, mean log-likelihood of a test label by its marginal, seconds and rounds. What
-FILE has already is not done again, so that a run that was cut off can be repeated. XGBoost and
-LightGBM, with their own defaults, see the same window of neighbours, spelled out as columns.
-`defaults_settings.py` has the settings; --also adds one, by how it differs from the old defaults.
+Trains every setting on every task, each with one thread in its own process, the longest first. One
+training run is measured after 50, 100, 200 and 400 rounds. Each measurement is a line of JSON in
+FILE, written at once: accuracy on the test data by Viterbi, by marginals and by the better of the
+two, mean log-likelihood of a test label by its marginal, seconds and rounds. Results that are
+already in FILE are not computed again, so an interrupted run can be repeated. XGBoost and LightGBM,
+with their own defaults, get the same window as lag features. `defaults_settings.py` has the
+settings; --also adds one, given by its differences from the old defaults.
 
---summary compares them: mean rank, and mean loss of accuracy against the best setting per task.
+--summary compares them: mean rank, and mean difference in accuracy from the best setting of each
+task.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from tasks import TASKS, Task, known_only
 
 from hedgerow import TreeCRF
 
-# Seconds of one core for 400 rounds at the old defaults, by the first 15 of them, which take longer
-# than later ones: the longest trainings begin first.
+# Seconds of one core for 400 rounds with the old defaults, estimated from the first 15, which take
+# longer than later ones. The longest training runs start first.
 SECONDS = {
     "structure, 8 states": 400,
     "structure, 3 states": 200,
@@ -67,7 +68,7 @@ def load(name: str, folder: Path) -> Task:
 
 
 def run_job(job: Job) -> str:
-    """Train a setting on a task, and write down what comes of it."""
+    """Train a setting on a task, and record the results."""
     task, name, setting, folder, out = job
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -80,7 +81,7 @@ def run_job(job: Job) -> str:
 
 
 def measure_trees(task: Task, setting: Setting) -> Iterator[common.Record]:
-    """Measurements of one training after each of its stages; a stage goes on from the last one."""
+    """Measurements of one training run after each stage; a stage starts from the previous one."""
     X, y, X_test, y_test, window = task
     crf, n_done, seconds, cpu_seconds = None, 0, 0.0, 0.0
     for n_rounds in setting.stages:
@@ -127,7 +128,7 @@ def measure_peer(task: Task, setting: Setting) -> Iterator[common.Record]:
 
 
 def compare(marginals: NDArray[Any], classes: NDArray[Any], y_test: list[Any]) -> common.Record:
-    """Figures of probabilities (N, K) of labels."""
+    """Metrics from the probabilities of labels, (N, K)."""
     truth = np.concatenate(y_test)
     own = marginals[np.arange(len(truth)), np.searchsorted(classes, truth)]
     return {
@@ -138,12 +139,12 @@ def compare(marginals: NDArray[Any], classes: NDArray[Any], y_test: list[Any]) -
 
 
 def share(found: NDArray[Any], y_test: list[Any]) -> float:
-    """Percentage of labels that are right."""
+    """Accuracy in percent."""
     return round(100 * float(np.mean(found == np.concatenate(y_test))), 3)
 
 
 def read_records(paths: Sequence[Path]) -> list[common.Record]:
-    """Lines of earlier runs; one that was cut off is left out."""
+    """Records of earlier runs, without a line that was written incompletely."""
     records = []
     for path in paths:
         for line in path.read_text().splitlines() if path.exists() else ():
@@ -155,7 +156,7 @@ def read_records(paths: Sequence[Path]) -> list[common.Record]:
 
 
 def plan(options: argparse.Namespace, settings: dict[str, Setting]) -> list[Job]:
-    """What is left to do, the longest trainings first."""
+    """The remaining jobs, the longest first."""
     done = {(r["task"], r["setting"], r.get("rounds")) for r in read_records([options.json_out])}
     jobs = [
         (task, name, setting, options.data, options.json_out)
@@ -181,7 +182,7 @@ def choose_settings(patterns: Sequence[str], also: Sequence[str]) -> dict[str, S
 
 
 def run_all(jobs: list[Job], n_processes: int, limit: float) -> None:
-    """Run jobs in processes of their own until all are done or time is up."""
+    """Run jobs in separate processes until all are done or time is up."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     begin = time.monotonic()

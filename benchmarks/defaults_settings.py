@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-# The defaults of TreeCRF before they were chosen by this benchmark, all that matter at order 1.
+# The previous defaults of TreeCRF, before this benchmark chose them; those relevant at order 1.
 BEFORE: dict[str, Any] = {
     "learning_rate": 0.3,
     "max_depth": 6,
@@ -22,7 +22,7 @@ BEFORE: dict[str, Any] = {
     "stratified": False,
     "order": 1,
 }
-# Numbers of rounds at which one training is measured.
+# Numbers of rounds after which a training run is measured.
 STAGES = (50, 100, 200, 400)
 PATIENCE = 20
 
@@ -47,7 +47,7 @@ class Setting:
 
     @property
     def cost(self) -> float:
-        """Roughly how long a training takes, compared with others of the same task."""
+        """Approximate training time, relative to other settings on the same task."""
         if self.library != "hedgerow":
             return 1.0
         merged = BEFORE | self.parameters
@@ -69,7 +69,7 @@ SHAPES = {
     "depth 10, 64 leaves": grown(10, 64),
     "31 leaves": grown(None, 31),
 }
-# A learning rate, a share of the sequences, and all that is tried with them.
+# Combinations of a learning rate and a share of sequences, around which settings are varied.
 GRID: dict[tuple[float, float], tuple[str, ...]] = {
     (0.1, 0.5): tuple(SHAPES),
     (0.2, 0.5): ("depth 6", "depth 8, 31 leaves", "depth 10, 31 leaves", "depth 10, 64 leaves"),
@@ -85,7 +85,7 @@ CENTRES = {
     "A": SHAPES["depth 10, 64 leaves"] | {"learning_rate": 0.1, "subsample": 0.5},
     "B": SHAPES["depth 10, 31 leaves"] | {"learning_rate": 0.2, "subsample": 0.5},
 }
-# What is changed at each of the centres, one at a time.
+# Parameters that are changed one at a time, for each of these combinations.
 CHANGES: dict[str, dict[str, Any]] = {
     "min_child_weight 0.3": {"min_child_weight": 0.3},
     "min_child_weight 3": {"min_child_weight": 3.0},
@@ -99,7 +99,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "max_step 0.5": {"max_step": 0.5},
     "max_step 3": {"max_step": 3.0},
 }
-# With a tenth of the training sequences held out to stop by.
+# Early stopping with a tenth of the training sequences held out.
 STOPPED: dict[str, dict[str, Any]] = {
     "before": {},
     "depth 6, rate 0.1, half": {"learning_rate": 0.1, "subsample": 0.5},

@@ -1,4 +1,4 @@
-"""Tables of `defaults.py`: settings ranked over all tasks, and the best one beside peers."""
+"""Tables of `defaults.py`: settings ranked over all tasks, and the best one compared with peers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def candidate(record: common.Record) -> str:
 
 
 def accuracy(record: common.Record, by: str) -> float:
-    """Of predictions by a decoder; other libraries have but one."""
+    """Accuracy with a decoder; other libraries have only one."""
     if "viterbi" not in record:
         return float(record["marginals"])
     if by == "better":
@@ -44,7 +44,7 @@ def rank(column: Mapping[str, float]) -> dict[str, float]:
 
 
 def count_ahead(row: dict[str, float], names: Sequence[str], found: Accuracies) -> int | None:
-    """On how many tasks a candidate is ahead of all of these; None if one is not measured."""
+    """Number of tasks on which a candidate is better than all of these; None if one is missing."""
     if not found.keys() >= set(names):
         return None
     return sum(all(own > found[name][task] for name in names) for task, own in row.items())

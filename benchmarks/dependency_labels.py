@@ -3,14 +3,15 @@
     dependency_labels.py TASK --data DIR [--models linear trees] [--graphs chain tree ...] [...]
 
 The tasks are ``deprel``, the relation of a word to its head by words, lemmas and parts of speech,
-and ``upos``, its part of speech by words alone. All models of a task see the same attributes, those
-of the head among them, and with ``--relatives`` of children and siblings. They differ only in which
-labels depend on each other: none (``independent``), those of neighbours in the sentence (``chain``,
-``chain 2`` of order 2), or those of words and their heads (``tree``, ``tree 2``).
+and ``upos``, its part of speech by words alone. All models of a task use the same attributes,
+including those of the head and, with ``--relatives``, those of children and siblings. They differ
+only in which labels depend on each other: none (``independent``), those of neighbours in the
+sentence (``chain``, ``chain 2`` of order 2), or those of words and their heads (``tree``, ``tree
+2``).
 
-A line of JSON is printed for each model as it is done. Each is compared with the chain, if that is
-trained before it or its predictions are in ``--folder``, where all are kept: McNemar's test by
-tokens and by sentences, and the bootstrap over sentences.
+A line of JSON is printed for each model when it is done. Each is compared with the chain, if that
+is trained before it or its predictions are in ``--folder``, which stores all predictions: McNemar's
+test by tokens and by sentences, and the bootstrap over sentences.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Word(NamedTuple):
     lemma: str
     upos: str
     xpos: str
-    head: int  # place of the head in the sentence, -1 for the root
+    head: int  # index of the head in the sentence, -1 for the root
     deprel: str
 
 
@@ -80,7 +81,7 @@ def shape_of(form: str) -> str:
 
 
 def place_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> Iterator[str]:
-    """Where a word is in the tree: its distance to its head, its children and its siblings."""
+    """The place of a word in the tree: distance to its head, its children and its siblings."""
     head = sentence[at].head
     if head < 0:
         yield "root"
@@ -187,7 +188,7 @@ def read_part(options: argparse.Namespace, name: str) -> Part:
     sentences = read_sentences(options.data, name)
     if name == "train":
         sentences = sentences[: options.sentences]
-    known: dict[str, str] = {}  # each name once, however often it occurs
+    known: dict[str, str] = {}  # keep each name in memory only once
     return Part(
         [
             [[known.setdefault(a, a) for a in attributes] for attributes in described]
@@ -201,7 +202,7 @@ def read_part(options: argparse.Namespace, name: str) -> Part:
 
 
 def build(model: str, graph: str, options: argparse.Namespace) -> LinearCRF | TreeCRF:
-    """Both estimators decode by marginals, which is best for the share of labels that are right."""
+    """Both estimators decode by marginals, which is best for accuracy."""
     shared = {"decode": "marginal", "n_jobs": options.jobs, **GRAPHS[graph]}
     if model == "linear":
         return LinearCRF(
@@ -219,7 +220,8 @@ def share_right(y: list[list[str]], predicted: list[Any]) -> float:
 def measure(
     model: str, graph: str, parts: dict[str, Part], options: argparse.Namespace
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """One training: what it gives on the development and the test part, and the test labels."""
+    """Train one model; returns its scores on the development and test parts, and the test
+    labels."""
     crf = build(model, graph, options)
     train, dev, test = parts["train"], parts["dev"], parts["test"]
     begin = time.perf_counter()
@@ -241,7 +243,7 @@ def measure(
 
 
 def compare(y: list[list[str]], a: list[list[str]], b: list[list[str]]) -> dict[str, Any]:
-    """How much better `a` is than `b`: differences in points, tests of whether there is any."""
+    """Compare `a` with `b`: difference in points, with significance tests."""
     right_a, right_b = (
         [np.array(truth) == labels for truth, labels in zip(y, side, strict=True)]
         for side in (a, b)
@@ -259,7 +261,7 @@ def compare(y: list[list[str]], a: list[list[str]], b: list[list[str]]) -> dict[
 
 
 class Predictions:
-    """Labels of the test part by model, kept in a folder if there is one."""
+    """Predicted labels of the test part by model, stored in a folder if there is one."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder

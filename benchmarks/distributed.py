@@ -1,10 +1,10 @@
-"""Training by several processes: bytes, waiting and sending, and what a cluster would take.
+"""Training with several processes: bytes, waiting and sending, and estimates for a cluster.
 
-``rounds`` trains with 1, 2 and 4 processes on this machine, each with as many positions (weak
-scaling), and reports per round how many bytes each process sends, how long it waits for the
-others, and how long sending takes. ``links`` measures sums over arrays of several sizes.
-``model`` puts both together to a cost model, up to 256 workers and 10^10 positions. ``memory``
-trains from a Parquet file and says how much memory a position takes.
+``rounds`` trains with 1, 2 and 4 processes on this machine, each with the same number of positions
+(weak scaling), and reports per round how many bytes each process sends, how long it waits for the
+others, and how long sending takes. ``links`` measures sums over arrays of several sizes. ``model``
+combines both into a cost model, up to 256 workers and 10^10 positions. ``memory`` trains from a
+Parquet file and reports the memory per position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import common
 
-# Bytes of the arrays whose sums are measured.
+# Sizes in bytes of the arrays whose sums are measured.
 SIZES = (8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24)
 LENGTH = 50
 # Networks (bytes per second, seconds per step) and clusters of the cost model.
@@ -41,12 +41,12 @@ CORES, EFFICIENCY = 16, 0.8
 
 
 class MeasuredComm:
-    """Another communicator, with a count of what is sent and of how long it takes.
+    """Wraps a communicator, and measures the bytes that are sent and the time it takes.
 
-    A barrier before every message tells waiting for others from sending. What was counted is noted
+    A barrier before every message separates waiting for others from sending. Counts are recorded
     whenever the first worker broadcasts something, which it does at the end of every round. On a
-    machine that is busy with other things, processes are often interrupted while they send; so
-    there is also the least time that each message of a round took in any round.
+    machine that is busy with other things, processes are often interrupted while they send; so the
+    minimum time that each message took in any round is recorded too.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -114,7 +114,7 @@ def make_table(n_positions: int, n_columns: int, n_labels: int, seed: int) -> tu
 
 
 def with_workers(n_workers: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """What each of some processes, which are connected, returns."""
+    """Run a function in several connected processes; returns the results."""
     from hedgerow.comm.tracker import track
 
     with (
@@ -136,7 +136,7 @@ def run_connected(
 
 
 def train_one(comm: Any, options: argparse.Namespace) -> common.Record:
-    """Train on the data of one worker; figures per round."""
+    """Train on the data of one worker; returns figures per round."""
     from hedgerow import TreeCRF
 
     X, y, groups = make_table(options.positions, options.columns, options.labels, comm.rank)
@@ -148,7 +148,7 @@ def train_one(comm: Any, options: argparse.Namespace) -> common.Record:
 
 
 def measure_rounds(options: argparse.Namespace) -> common.Record:
-    """Figures per round of all processes, by how many there are."""
+    """Figures per round of all processes, by number of processes."""
     found = {}
     for n_workers in options.processes:
         common.log(f"{n_workers} processes, {options.positions:,} positions each")
@@ -166,7 +166,7 @@ def measure_rounds(options: argparse.Namespace) -> common.Record:
 
 
 def sum_arrays(comm: Any) -> dict[int, float]:
-    """Seconds that the sum of arrays takes, by their bytes; the least of many."""
+    """Seconds for a sum of arrays, by size in bytes; the minimum of many."""
     import numpy as np
 
     found = {}
@@ -182,13 +182,13 @@ def sum_arrays(comm: Any) -> dict[int, float]:
 
 
 def measure_links(options: argparse.Namespace) -> common.Record:
-    """Seconds of sums, by the number of processes and of bytes."""
+    """Seconds for sums, by number of processes and bytes."""
     many = [n_workers for n_workers in options.processes if n_workers > 1]
     return {str(n_workers): with_workers(n_workers, sum_arrays)[0] for n_workers in many}
 
 
 def measured_network(links: common.Record) -> tuple[float, float]:
-    """Bytes per second and seconds per step between two processes of this machine."""
+    """Bytes per second and seconds per step between two processes on this machine."""
     seconds = links["2"]
     smallest, largest = min(seconds), max(seconds)
     bandwidth = (largest - smallest) * times_sent(2) / (seconds[largest] - seconds[smallest])
@@ -203,11 +203,11 @@ def times_sent(n_workers: int) -> float:
 def predict_costs(
     rounds: common.Record, links: common.Record, options: argparse.Namespace
 ) -> common.Record:
-    """Seconds per round and efficiency on clusters, from what was measured on this machine.
+    """Seconds per round and efficiency on clusters, estimated from measurements on this machine.
 
-    A round is computing, in proportion to the positions of a worker, and sums over all workers.
-    Networks are given by bytes per second and seconds per step. Stragglers, reading and the work
-    that does not depend on the number of positions are not in it.
+    A round consists of computing, proportional to the positions of a worker, and of sums over all
+    workers. Networks are given by bytes per second and seconds per step. Stragglers, reading, and
+    work that does not depend on the number of positions are not included.
     """
     alone, spread = rounds["1"]["workers"][0], rounds["2"]["workers"][0]
     per_position = alone["processor_s"] / options.positions
@@ -235,7 +235,7 @@ def predict_costs(
 
 
 def train_from_file(path: str, stored: bool, n_rounds: int) -> common.Record:
-    """Train from a Parquet file, read part by part or at once; how much memory it takes."""
+    """Train from a Parquet file, read in chunks or at once; returns the memory that it takes."""
     from hedgerow import TreeCRF
     from hedgerow.files import make_recipe, read_file, read_parquet_files
 
@@ -252,7 +252,7 @@ def train_from_file(path: str, stored: bool, n_rounds: int) -> common.Record:
 
 
 class AnonymousMemory:
-    """Bytes that this process takes at most within a ``with``, beyond those it had (Linux).
+    """Additional peak memory of this process within a ``with`` block, in bytes (Linux).
 
     Contents of files do not count: the system drops them when it needs memory.
     """
@@ -278,7 +278,7 @@ def anonymous_bytes() -> int:
 
 
 def measure_memory(options: argparse.Namespace) -> common.Record:
-    """Memory of trainings from a Parquet file, each in a process of its own."""
+    """Memory of training from a Parquet file, each run in its own process."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,13 +1,13 @@
-"""Training and prediction on a GPU, with the CPU beside it, and XGBoost's GPU build if it is there.
+"""Training and prediction on a GPU and on the CPU, and with XGBoost on the GPU if installed.
 
     gpu.py [--data DIR] [--cases NAME,...] [--sides cuda,cpu,xgboost] [--threads 2,16] [--repeat N]
 
-Prints a line of JSON for the machine, and one for each case and side. Every side has a process of
-its own and runs `--repeat` times in it: the first run compiles kernels, or finds those that CuPy
-has kept, and is told apart (``first_seconds``). ``train_seconds`` is from arrays to the fitted
-model, ``loop_seconds`` from the end of the first round to that of the last, and ``round_seconds``
-the median of a round; all are of the best run. ``limit`` is what a case is meant to take at most
-on one H200. The CPU is left out of the largest cases unless it is named: ``--sides cpu``.
+Prints a line of JSON for the machine, and one for each case and side. Every side has its own
+process and runs `--repeat` times in it: the first run compiles kernels, or loads those that CuPy
+has cached, and is reported separately (``first_seconds``). ``train_seconds`` is from arrays to the
+fitted model, ``loop_seconds`` from the end of the first round to that of the last, and
+``round_seconds`` the median of a round; all are those of the best run. ``limit`` is the target for
+a case on one H200. The CPU is left out of the largest cases unless it is named: ``--sides cpu``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained, for how many rounds, and which figure has which limit."""
+    """Data, number of rounds, and the target for one of the figures."""
 
     read: Callable[[argparse.Namespace], tuple[Rows, Rows | None]]
     limit: dict[str, float]
@@ -79,7 +79,7 @@ def jpred(options: argparse.Namespace) -> tuple[Rows, Rows]:
 
 
 def numbers(n: int, n_labels: int, length: int) -> Callable[[Any], tuple[Rows, None]]:
-    """Twenty columns of whole numbers, a few of which say which of the labels it is."""
+    """Twenty columns of integers, a few of which depend on the label."""
 
     def read(options: argparse.Namespace) -> tuple[Rows, None]:
         rng = np.random.default_rng(0)
@@ -127,7 +127,7 @@ def measure(name: str, side: str, n_threads: int | None, options: argparse.Names
 
 
 def fit(case: Case, rows: Rows, side: str, n_threads: int | None) -> tuple[Any, common.Record]:
-    """One training, timed from the arrays to the model."""
+    """One training run, timed from the arrays to the model."""
     from hedgerow import TreeCRF
 
     ends: list[float] = []
@@ -156,7 +156,7 @@ def fit(case: Case, rows: Rows, side: str, n_threads: int | None) -> tuple[Any, 
 def measure_prediction(
     rows: Rows, side: str, n_threads: int | None, options: argparse.Namespace
 ) -> common.Record:
-    """Viterbi with a model that was trained on the first hundredth."""
+    """Viterbi decoding, with a model that was trained on a hundredth of the data."""
     n = len(rows.X) // 100
     few = Rows(rows.X[:n], rows.codes[:n], rows.lengths[: len(rows.lengths) // 100])
     crf, _ = fit(Case(letters, {}, rounds=PREDICT_ROUNDS), few, side, n_threads)
@@ -170,7 +170,7 @@ def measure_prediction(
 
 
 def measure_xgboost(case: Case, rows: Rows, test: Rows | None) -> common.Record:
-    """Rows alone, on the GPU, with as many trees."""
+    """XGBoost on single rows, on the GPU, with the same number of trees."""
     import xgboost
 
     if not xgboost.build_info().get("USE_CUDA"):
@@ -197,7 +197,7 @@ def measure_xgboost(case: Case, rows: Rows, test: Rows | None) -> common.Record:
 
 
 def run_side(name: str, side: str, n_threads: int | None, options: argparse.Namespace) -> None:
-    """Measure in a process of its own, and print the record."""
+    """Measure in a separate process, and print the record."""
     command = [sys.executable, __file__, "--cases", name, "--sides", side, "--one"]
     command += ["--repeat", str(options.repeat)]
     command += ["--data", str(options.data)] if options.data else []

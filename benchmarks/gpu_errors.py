@@ -1,10 +1,10 @@
-"""Errors and losses of trainings on a GPU and on the CPU, which should differ by noise at most.
+"""Errors and losses of training on a GPU and on the CPU, which should differ by noise only.
 
     gpu_errors.py --data DIR [--cases letters,gesture,jpred] [--devices cpu,cuda] [--jobs N]
 
 Letters: each of ten folds is held out in turn. Gesture phases: each of seven recordings. JPred4:
 the test set. Prints a line of JSON for each case and device, with the error and the loss per label
-of every fold, and the seconds of all trainings; with both devices also how far they are apart.
+of every fold, and the seconds of all training runs; with both devices also their differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long Ctrl-C takes to end long native calls: seconds from the signal to KeyboardInterrupt."""
+"""How fast Ctrl-C stops long native calls: seconds from the signal to KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hedgerow.trellis import AutomatonChain, Chain, Scores, forward_backward, vi
 
 
 def seconds_to_end(call: Callable[[], object], delay: float) -> float | None:
-    """Send SIGINT `delay` seconds into a call; None if the call was over before."""
+    """Send SIGINT `delay` seconds after the start of a call; None if it had already ended."""
     sent = []
 
     def send() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     nodes, arcs = rng.normal(size=(100_000, 300)), rng.normal(size=(300, 300))
-    far = 1e5 * nodes[:10_000]  # so far apart that log space is needed
+    far = 1e5 * nodes[:10_000]  # large differences, so that log space is needed
     words = rng.integers(0, 10_000, (400, 500, 8)).astype(str).tolist()
     labels = rng.integers(0, 30, (400, 500)).tolist()
     numbers = rng.normal(size=(200, 1000, 40)).astype(np.float32)

@@ -1,14 +1,15 @@
-"""Ways to treat missing values: what they cost, and how accurate models are.
+"""Methods for missing values: time and accuracy.
 
     missing_values.py [--speed NAME ...] [--repeat N]
     missing_values.py --data DIR [--task stress|gestures] [--rates 5 10 20 40] [--draws N]
 
 The first form trains on letters and on a table of numbers, without missing values and with every
 fifth of them missing, on one thread. Each line of JSON has a data set, a method, the processor time
-and seconds of a training (the fastest of N), and their ratio to those of "learned" without missing
-values. The second form trains and tests with so many percent of the values missing, drawn anew for
-each draw, and prints the labels right in %, means over the draws. The letters of a word (stress) go
-missing as a whole, the sensors of a recording (gestures) one by one; a window sees the same gaps.
+and seconds of training (the fastest of N runs), and their ratio to those of "learned" without
+missing values. The second form trains and tests with a given percentage of the values missing, at
+random in each draw, and prints the accuracy in %, averaged over the draws. In words (stress) whole
+letters are missing, in recordings (gestures) single sensors; the same values are missing in the
+windows of all positions.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def letters() -> Data:
 def table() -> Data:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200_000, 20)).astype(np.float32)
-    rows[:, 10:] += rows[:, :10]  # so that columns predict each other
+    rows[:, 10:] += rows[:, :10]  # correlated columns, as surrogate splits need them
     codes = (rows[:, :5].sum(axis=1) + rng.normal(size=len(rows)) > 0) + (rows[:, 3] > 1)
     bounds = np.arange(100, len(rows), 100)
     return np.split(rows, bounds), np.split(codes, bounds), {"n_rounds": 20, "max_depth": 6}
@@ -51,7 +52,7 @@ SPEED: dict[str, Callable[[], Data]] = {"letters": letters, "table": table}
 
 
 def erase(X: list[NDArray[Any]], share: float, seed: int) -> list[NDArray[Any]]:
-    """Numbers with this share of them missing."""
+    """Numbers of which this share is missing."""
     rng = np.random.default_rng(seed)
     return [np.where(rng.random(x.shape) < share, np.float32(np.nan), x) for x in X]
 
@@ -62,7 +63,7 @@ def measure_speed(names: list[str], repeat: int) -> None:
         gaps = erase(X, 0.2, 0)
         kinds = {("learned", 0): X} | {(method, 20): gaps for method in METHODS}
         best = dict.fromkeys(kinds, (np.inf, np.inf))
-        for _ in range(repeat):  # in turns, so that all see the same load
+        for _ in range(repeat):  # alternating, so that all have the same load
             for (method, percent), data in kinds.items():
                 crf = TreeCRF(missing=method, n_jobs=1, random_state=0, **parameters)
                 begin = time.process_time(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""Objectives: what softmax margin, F1 and the others change on test data.
+"""Objectives: the effect of softmax margin, F1 and others on test data.
 
     objectives.py --data DIR [--tasks letters chunks gestures rare] [--models trees linear]
                   [--folds N] [--sentences N] [--rounds N] [--iterations N] [--reg-lambda R]
@@ -9,10 +9,10 @@ to train on, tested on its test set, or as many sentences of it. Gestures: each 
 recordings, or of the first N, is left out once, and cut into pieces of 50 positions to be tested.
 Rare: synthetic sequences with a label that is rare and never certain.
 
-Prints one JSON document: for each task, model and objective accuracy, macro F1 of labels, of chunks
-the F1 of chunks, and by which decoder. "gain" is what is gained over the likelihood, in points,
-with the p-value of a paired bootstrap by sequences; "sequences_p" is McNemar's test of the number
-of sequences that are all right.
+Prints one JSON document: for each task, model and objective the accuracy, the macro F1 of labels,
+the F1 of chunks if labels are chunks, and the decoder. "gain" is the gain over the likelihood, in
+points, with the p-value of a paired bootstrap by sequences; "sequences_p" is McNemar's test of the
+number of sequences without an error.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def rare(options: argparse.Namespace) -> Iterator[Split]:
 
 
 def draw_rare(seed: int, n_sequences: int = 300, length: int = 20) -> tuple[list[Any], Labellings]:
-    """The label 1 at a tenth of the positions, of which no input says for sure that it is there."""
+    """Sequences in which a tenth of the labels are 1, and never certain given the input."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n_sequences, length, 3)), np.zeros((n_sequences, length), int)
     drawn = rng.random((n_sequences, length))
@@ -109,7 +109,7 @@ def draw_rare(seed: int, n_sequences: int = 300, length: int = 20) -> tuple[list
 
 
 TASKS = {"letters": letters, "chunks": chunks, "gestures": gestures, "rare": rare}
-# How far to look around a position.
+# Size of the window.
 WINDOWS = {"letters": 0, "chunks": 0, "gestures": 3, "rare": 0}
 
 
@@ -145,7 +145,7 @@ def predict(
 
 
 def cut(labellings: Labellings, size: int) -> Labellings:
-    """Pieces of so many positions."""
+    """Pieces of this many positions."""
     return [
         labels[begin : begin + size]
         for labels in labellings
@@ -154,7 +154,7 @@ def cut(labellings: Labellings, size: int) -> Labellings:
 
 
 def compare(truth: Labellings, found: Labellings, base: Labellings, metric: str) -> common.Record:
-    """A score in percent, and what is gained over another model."""
+    """A score in percent, and the gain over another model."""
     score = bootstrap(metric, truth, found, n_resamples=2, random_state=0).value
     gain = bootstrap(metric, truth, found, base, n_resamples=N_RESAMPLES, random_state=0)
     assert gain.p_value is not None

@@ -1,9 +1,9 @@
-"""Attributes on label patterns of any length, beside attributes on label pairs and on labels alone.
+"""Attributes on label patterns of any length, on label pairs, and on labels only.
 
     pattern_attributes.py --data DIR [--tasks chunks phonemes] [--orders 1 2] [--models NAME ...]
                           [--sequences N] [--iterations N]
 
-Each line: a task, an order, a model; labels right in % and, for chunks, F1, by Viterbi; mean
+Each line has a task, an order and a model; accuracy in % and, for chunks, F1, by Viterbi; mean
 log-likelihood per position; seconds of training, number of weights. Chunks: CoNLL-2000 with CRF++'s
 template, within BIO; the attributes on patterns are the shape of the word and its tag. Phonemes: a
 thousand words of NETtalk to train on, eight thousand to test on, letters three to the left and

@@ -1,4 +1,4 @@
-"""Weights of label patterns: how strongly to hold them back, and how to move them.
+"""Weights of label patterns: penalties, and kinds of steps.
 
     pattern_weights.py [--data DIR] [--tasks NAME ...] [--settings NAME ...] [--orders 1 2 3 5]
                        [--seeds N] [--first-seed N] [--processes N] [--linear]
@@ -47,7 +47,7 @@ DECODERS = ("marginals", "viterbi")
 N_RESAMPLES = 4000
 
 
-# What is trained: the estimator, the folder of the data, task, order, setting and seed.
+# A job: estimator, folder of the data, task, order, setting and seed.
 Job = tuple[type, Path | None, str, int, str, int]
 # Of each test sequence: its length, and how many of its labels each decoder predicts correctly.
 Counts = dict[str, NDArray[np.int64]]

@@ -1,17 +1,17 @@
-"""Queries about facts as attributes: what they find that flat attributes cannot, and their cost.
+"""Queries about facts as attributes: accuracy compared with flat attributes, and cost.
 
     relational.py shell [--sessions N] [--noise P]      # files that are the same, under new names
     relational.py deprel --data DIR [--sentences N]     # dependency relations, UD-EWT
     relational.py cost [--largest N]                    # seconds, queries and memory
 
 `shell` trains on sessions of a shell and tests on sessions with other files. The label of a command
-says whether its file is that of the command before, of the one before that, or of neither; with
-probability `--noise` it is a random one. Nothing but equality of files tells, so that flat
-attributes cannot be better than the most frequent label.
+is whether its file is that of the previous command, of the one before that, or of neither; with
+probability `--noise` it is random. Only the equality of files is informative, so flat attributes
+cannot be better than the most frequent label.
 
 `deprel` labels words with their relation to their head, given the words, their parts of speech and
-the dependency tree: a flat window of two words to each side, beside queries about heads, children
-and siblings. `relational_trees.py` has trees that find longer queries themselves.
+the dependency tree: a flat window of two words to each side, compared with queries about heads,
+children and siblings. `relational_trees.py` has trees that find longer queries themselves.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from hedgerow.relational import At, Atoms, RelationalFeatures
 from hedgerow.relational.database import Database, Relation
 
 COMMANDS = ("cd", "ls", "mv", "tex")
-# Words as a flat window has them; links to heads, which are to the left or to the right; and the
-# same links the other way round, to children.
+# Words as in a flat window; links to heads, to the left or to the right; and the reverse links, to
+# children.
 FLAT = ["word(+t,#w)", "ending(+t,#e)", "upos(+t,#u)"]
 HEADS = ["left(+t,-t)", "right(+t,-t)"]
 CHILDREN = ["left(-t,+t)", "right(-t,+t)"]
@@ -52,7 +52,8 @@ VARIANTS: dict[str, tuple[list[str], int]] = {
 def draw_sessions(
     n_sessions: int, first: int, noise: float, rng: np.random.Generator
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Sessions of 20 commands on files of their own; labels; and labels without noise."""
+    """Sessions of 20 commands, each session with its own files; labels; and labels without
+    noise."""
     sequences, labels, clean = [], [], []
     for session in range(first, first + n_sessions):
         files: list[str] = []
@@ -86,7 +87,7 @@ def flatten(sequences: list[Any]) -> list[Any]:
 
 
 def measure_shell(options: argparse.Namespace) -> Iterator[common.Record]:
-    """Accuracy on sessions whose files training has not seen."""
+    """Accuracy on sessions whose files did not occur in training."""
     rng = np.random.default_rng(0)
     X, y, _ = draw_sessions(options.sessions, 0, options.noise, rng)
     X_test, y_test, clean = draw_sessions(options.sessions, options.sessions, options.noise, rng)
@@ -174,7 +175,7 @@ def measure_deprel(options: argparse.Namespace) -> Iterator[common.Record]:
     X, y = read_sentences(folder / "en_ewt-ud-train.conllu.gz", options.sentences)
     X_test, y_test = read_sentences(folder / "en_ewt-ud-test.conllu.gz", options.sentences)
     yield {"words to train on": sum(map(len, y)), "words to test on": sum(map(len, y_test))}
-    # Trees have a window of their own; weights need names of what is in the window.
+    # Trees have a window; a linear model needs attributes of the window.
     window = RelationalFeatures(FLAT, depth=1, window=2, min_count=options.min_count)
     around, around_test = window.fit_transform(X), window.transform(X_test)
     for name in options.variants or VARIANTS:
@@ -205,7 +206,7 @@ def measure_deprel(options: argparse.Namespace) -> Iterator[common.Record]:
 
 
 def draw_database(n_facts: int, n_predicates: int, rng: np.random.Generator) -> Database:
-    """A fact of each predicate at every position; sequences of 100, constants of their own."""
+    """One fact of each predicate at every position; sequences of 100, with their own constants."""
     n_positions = n_facts // n_predicates
     offsets = np.unique([*range(0, n_positions, 100), n_positions]).astype(np.int64)
     positions = np.arange(n_positions, dtype=np.int32)
@@ -252,7 +253,7 @@ def measure_cost(options: argparse.Namespace) -> Iterator[common.Record]:
 
 
 def peak_mib(call: Callable[[], object]) -> float:
-    """Largest memory that a call allocates, what it returns included."""
+    """Peak memory that a call allocates, including its result."""
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]

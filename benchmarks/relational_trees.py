@@ -1,15 +1,16 @@
-"""Trees that refine queries about facts: what they are worth, and what they cost.
+"""Trees that extend queries about facts: accuracy and cost.
 
     relational_trees.py deprel --data DIR [--sentences N]     # dependency relations, UD-EWT
     relational_trees.py entities --data DIR [--documents N]   # named entities, CoNLL-2003
     relational_trees.py growth [--largest N]                  # seconds, queries and memory
 
 `deprel` labels words as `relational.py deprel` does. Trees begin with queries of one or two
-literals, about the word, its head and its children, and find longer ones themselves; beside them
-tree-shaped CRFs, in which the label of a word depends on that of its head.
+literals, about the word, its head and its children, and find longer ones themselves. They are
+compared with tree-shaped CRFs, in which the label of a word depends on that of its head.
 
 `entities` labels documents, one sequence each, with and without relations: to the same word
-elsewhere in the document, and to what words were in entities of other training documents.
+elsewhere in the document, and to the kinds of entities that words were part of in other training
+documents.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ DEPREL: dict[str, tuple[list[str], int, int, bool]] = {
 
 
 def find_heads(sequences: list[Any]) -> list[list[int]]:
-    """Place of the head of each word, -1 for a root."""
+    """Index of the head of each word, -1 for a root."""
     return [
         [next((f[1].position for f in word if f[0] in ("left", "right")), -1) for word in sequence]
         for sequence in sequences
@@ -116,7 +117,7 @@ def read_documents(path: Path, n_documents: int | None) -> tuple[list[Any], list
 def describe_documents(
     documents: list[Any], named: list[set[tuple[str, str]]]
 ) -> tuple[list[Any], list[Any]]:
-    """Facts of words, links to the next time that the same word comes, and what words were."""
+    """Facts about words, links to the next occurrence of the same word, and known entities."""
     sequences, per_sequence = [], []
     for document, known in zip(documents, named, strict=True):
         rows: list[list[tuple[Any, ...]]] = []
@@ -135,7 +136,7 @@ def describe_documents(
 
 
 def name_words(documents: list[Any], labels: list[Any]) -> list[set[tuple[str, str]]]:
-    """For each document, the words that were in entities of others, with their kinds."""
+    """For each document, the words in entities of other documents, with their kinds."""
     counts: dict[tuple[str, str], int] = {}
     own = []
     for document, row in zip(documents, labels, strict=True):
@@ -147,7 +148,7 @@ def name_words(documents: list[Any], labels: list[Any]) -> list[set[tuple[str, s
 
 
 def measure_entities(options: argparse.Namespace) -> Iterator[common.Record]:
-    """F1 of named entities, with and without relations; what is gained, with 95 % intervals."""
+    """F1 of named entities, with and without relations, and gains with 95 % intervals."""
     folder = options.data / "conll2003"
     documents, y = read_documents(folder / "eng.train.gz", options.documents)
     tested, y_test = read_documents(folder / "eng.testb.gz", options.documents)
@@ -183,7 +184,7 @@ def measure_entities(options: argparse.Namespace) -> Iterator[common.Record]:
 
 
 def label_positions(database: Database) -> NDArray[np.bool_]:
-    """Whether p0 has the constant that it has before, or the next p0 has; one in ten is random."""
+    """Whether the constant of p0 equals the previous or the next one; one in ten is random."""
     rng = np.random.default_rng(1)
     constants = database.relations["p0"].arguments[:, 1]
     same = constants[1:] == constants[:-1]

@@ -1,8 +1,8 @@
-"""The report page of 10,000 CoNLL-2000 sentences: how long to write, how large, how quick to use.
+"""The report page of 10,000 CoNLL-2000 sentences: time to write, size, and responsiveness.
 
 A small LinearCRF with CRF++'s template is trained on a part of the data; the page is about all of
-it, repeated as often as it takes. In Chromium: until the page can be used, and how long a sort or a
-search takes.
+it, repeated until there are enough sentences. In Chromium: until the page can be used, and how long
+a sort or a search takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chromium import Chromium
 from hedgerow import LinearCRF
 from hedgerow.report import write_report
 
-# Milliseconds that the page takes to follow a change, for each of some values of a field.
+# Milliseconds until the page is updated, for each of several values of a field.
 CHANGES = """(async () => {
     const times = [];
     const field = document.querySelector(%s);
@@ -42,14 +42,14 @@ SEARCHES = ["the", "the company", "b-np", "w[-1]=of", "p[0]=NN", "zzz", ""]
 
 
 def measure_in_chromium(path: Path, repeat: int) -> common.Record:
-    """Milliseconds: medians over openings of the page, and of the slowest change in each."""
+    """Milliseconds until the page is usable and for the slowest update, medians over loads."""
     opened, sorts, firsts, searches = [], [], [], []
     with Chromium() as browser:
         for _ in range(repeat):
             browser.open(path)
             opened.append(browser.run("performance.getEntriesByName('ready')[0].startTime"))
             sorts.append(max(browser.run(CHANGES % ("'#sequences select'", SORTS, "'change'"))))
-            # The first search makes the texts that the others look through.
+            # The first search builds the texts that later ones use.
             field = "'#sequences input[type=search]'"
             first, *later = browser.run(CHANGES % (field, SEARCHES, "'input'"))
             firsts.append(first)

@@ -1,8 +1,8 @@
-"""SIGKILL at random moments of a checkpointed training: is the model the same in the end?
+"""SIGKILL at random moments of training with checkpoints: is the final model the same?
 
-Each training, of one fold of the OCR letters, runs in a process of its own and is killed once to
-three times while it fits; then it goes on until it is done. Its model file must have the same bytes
-as that of a training that was left alone.
+Each training run, on one fold of the OCR letters, has its own process, is killed one to three
+times, and is resumed until it is done. Its model file must have the same bytes as that of an
+uninterrupted run.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ KINDS: dict[str, Callable[[], Any]] = {
     "LinearCRF, L1": lambda: LinearCRF(reg_alpha=0.5, max_iter=200, tol=0),
     "LinearCRF, max_margin": lambda: LinearCRF(objective="max_margin", warm_iter=30, max_iter=120),
 }
-# Kills of one training, at most.
+# Maximum number of kills per training run.
 MAX_KILLS = 3
 
 
 def train(options: argparse.Namespace) -> None:
-    """Fit and save in a folder, where a file says when fitting begins, and one when it is over."""
+    """Fit and save in a folder; one file marks the start of fitting, and another its end."""
     X, y, fold = load_ocr()
     words = [number for number, of in enumerate(fold) if of == 0]
     checkpoint = None
@@ -45,7 +45,7 @@ def train(options: argparse.Namespace) -> None:
     crf = KINDS[options.train]()
     (options.folder / "begun").touch()
     with warnings.catch_warnings(), common.Stopwatch() as watch:
-        warnings.simplefilter("ignore")  # that it did not converge is no matter here
+        warnings.simplefilter("ignore")  # convergence does not matter here
         crf.fit([X[i] for i in words], [y[i] for i in words], checkpoint=checkpoint)
     (options.folder / "fitted").touch()
     crf.save(options.folder / "model")
@@ -53,20 +53,20 @@ def train(options: argparse.Namespace) -> None:
 
 
 def start(kind: str, folder: Path, every: int) -> subprocess.Popen[bytes]:
-    """Train in a process of its own."""
+    """Train in a separate process."""
     (folder / "begun").unlink(missing_ok=True)
     options = ["--train", kind, "--folder", str(folder), "--every", str(every)]
     return subprocess.Popen([sys.executable, __file__, *options])
 
 
 def finish(child: subprocess.Popen[bytes]) -> None:
-    """Let a training end as it will."""
+    """Wait until training ends."""
     if child.wait():
         raise SystemExit(f"a training ended with code {child.returncode}")
 
 
 def kill(child: subprocess.Popen[bytes], folder: Path, delay: float) -> bool:
-    """Kill a training so many seconds after it has begun; whether it was still fitting."""
+    """Kill training after some seconds; returns whether it was still fitting."""
     while not (folder / "begun").exists() and child.poll() is None:
         time.sleep(0.001)
     time.sleep(delay)
@@ -77,7 +77,7 @@ def kill(child: subprocess.Popen[bytes], folder: Path, delay: float) -> bool:
 
 
 def measure(kind: str, every: int) -> tuple[bytes, float]:
-    """Model file and seconds of a training that is left alone."""
+    """Model file and seconds of an uninterrupted run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         finish(start(kind, folder, every))
@@ -85,7 +85,7 @@ def measure(kind: str, every: int) -> tuple[bytes, float]:
 
 
 def interrupt(kind: str, every: int, seconds: float, rng: random.Random) -> tuple[bytes, int]:
-    """Model file of a training that is killed some times, and how many kills came while it fit."""
+    """Model file of a run that is killed repeatedly, and the number of kills while fitting."""
     n_hits = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,13 +1,13 @@
-"""Directions and steps of boosting: rounds and seconds to a training loss, and what becomes of it.
+"""Directions and steps of boosting: rounds and seconds to a training loss, and test results.
 
     search_directions.py --data DIR [--tasks NAME ...] [--rounds N] [--rates R ...] [--test N]
                          [--ways NAME ...] [--set KEY=VALUE]
 
-Each line: a task, a direction and how its steps are found, a learning rate; for the training losses
-that the default has after 10, 50 and all rounds, how many rounds and seconds of processor time it
-takes to get there (null: it does not); loss and labels right in % on test data after all rounds,
-and after those with the lowest test loss, the best that early stopping could do. One thread; the
-seconds are of a training without test data. ``--test``: the first test sequences only.
+Each line has a task, a direction, a step rule and a learning rate; for the training losses of the
+default after 10, 50 and all rounds, the rounds and seconds of processor time to reach them (null:
+not reached); loss and accuracy in % on test data after all rounds, and at the lowest test loss, the
+best that early stopping could find. One thread; the seconds are those of training without test
+data. ``--test``: the first test sequences only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "conjugate, searched": {"direction": "conjugate"},
 }
 DEFAULT = ("steepest, fixed", 0.3)
-MARKS = (10, 50)  # rounds of the default whose losses are to be reached, beside the last
+MARKS = (10, 50)  # rounds of the default whose losses are targets, in addition to the last
 
 
 class Clock:
@@ -46,7 +46,7 @@ class Clock:
 
 
 def measure(parameters: dict[str, Any], task: Task, n_test: int) -> dict[str, Any]:
-    """Curves of a training: losses and seconds, and figures of the test data."""
+    """Curves of a training run: losses and seconds, and test results."""
     X, y, X_test, y_test, window = task
     test = known_only(y, X_test[:n_test], y_test[:n_test])
     usual = {"window": window, "n_jobs": 1, "random_state": 0}
@@ -63,7 +63,7 @@ def measure(parameters: dict[str, Any], task: Task, n_test: int) -> dict[str, An
 
 
 def reach(curves: dict[str, Any], loss: float) -> dict[str, Any]:
-    """Rounds and seconds until the training loss is so low."""
+    """Rounds and seconds until the training loss is at most this."""
     low = np.flatnonzero(np.array(curves["loss"]) <= loss)
     if not len(low):
         return {"loss": round(loss, 4), "rounds": None, "seconds": None}

@@ -1,4 +1,4 @@
-"""Windows spelled out: rows with those of neighbours beside them, for libraries without windows."""
+"""Lag features: rows with the columns of neighbours, for libraries without windows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def spell_out(X: list[Any], X_test: list[Any], reach: int) -> tuple[Any, Any]:
-    """Rows of both with those of neighbours beside them; missing beyond the end of a sequence."""
+    """Rows with the columns of their neighbours; missing beyond the ends of a sequence."""
     if not isinstance(X[0], list):
         return tuple(_dense_windows(part, reach) for part in (X, X_test))
     from sklearn.feature_extraction import DictVectorizer
@@ -32,7 +32,7 @@ def _sparse_windows(X: list[Any], reach: int, vectorizer: Any) -> Any:
 
 
 def _neighbours(X: list[Any], reach: int) -> Iterator[NDArray[np.int64]]:
-    """For each offset the row of the neighbour of each position, -1 if there is none."""
+    """Row of the neighbour of each position at each offset, -1 if there is none."""
     lengths = np.array([len(x) for x in X])
     ends = np.repeat(np.cumsum(lengths), lengths)
     begins = ends - np.repeat(lengths, lengths)

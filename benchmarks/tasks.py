@@ -124,7 +124,7 @@ def parts_of_speech(folder: Path) -> Task:
 
 
 def word_features(sentences: list[list[tuple[str, ...]]]) -> list[Any]:
-    """Words, their ends, whether they are capitals or have digits, and their tags if they have."""
+    """Words, suffixes, capitals, digits, and tags if there are any."""
     return [
         [
             {f"w={w.lower()}": 1, f"s={w[-3:]}": 1, f"s2={w[-2:]}": 1}
@@ -190,7 +190,7 @@ def known_only(y: list[Any], X_test: list[Any], y_test: list[Any]) -> tuple[list
 
 
 def spread_windows(X: list[Any], reach: int) -> list[Any]:
-    """What a linear model sees of neighbours: their columns beside its own."""
+    """Add the columns of neighbours, for a linear model."""
     if reach == 0 or isinstance(X[0], list):
         return X
     padded = [np.pad(rows, ((reach, reach), (0, 0))) for rows in X]

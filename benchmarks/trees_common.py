@@ -1,8 +1,8 @@
-"""What the benchmarks of trees share: one timed fit of each library, and settings by name.
+"""Shared by the benchmarks of trees: one timed fit of each library, and settings by name.
 
-A record of a fit has ``train_seconds`` from the rows to the trained model, and what is known of its
-parts: ``bin_seconds`` of the peers, whose binning is a call of its own, ``seconds_before_rounds``
-of hedgerow, an estimate of reading and binning.
+A record of a fit has ``train_seconds`` from the rows to the trained model, and times of its parts:
+``bin_seconds`` of the peers, whose binning is a separate call, and ``seconds_before_rounds`` of
+hedgerow, an estimate of reading and binning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hedgerow import TreeCRF
 
-# On the letters rounds that learn from half of the words do better, and are done sooner.
+# On the letters, using half of the words in each round is better and faster.
 OCR_SETTINGS = {"max_depth": 6, "subsample": 0.5, "random_state": 0}
 
 
@@ -65,7 +65,7 @@ def fit_trees(
 
     ``seconds_per_round`` is the median from the end of a round to that of the next, so it leaves
     out reading and binning; these are in ``train_seconds``. ``seconds_before_rounds`` is the time
-    to the end of the first round without as much as the second one took.
+    to the end of the first round minus the time of the second.
     """
     from hedgerow import TreeCRF
 
@@ -109,7 +109,8 @@ def fit_xgboost(
     """Softmax boosting on rows, logistic for two labels, timed from the rows to the trained model.
 
     ``rows`` (N, F), an array or a sparse matrix, and ``codes`` (N,) of labels, all of which occur;
-    with ``patience`` training ends when the `eval_set` has not done better for so many rounds.
+    with ``patience``, early stopping after this many rounds without an improvement on the
+    `eval_set`.
     """
     import xgboost
 
@@ -125,7 +126,7 @@ def fit_xgboost(
         "nthread": count_threads(jobs),
         **others,
     }
-    # Bins are made together with the data, where their number has to be said.
+    # Bins are made together with the data, so their number is passed here.
     binning = {"nthread": count_threads(jobs), "max_bin": others.get("max_bin", 256)}
     before = common.peak_memory_mib()
     with common.Stopwatch() as watch:
@@ -184,25 +185,25 @@ def fit_lightgbm(
 
 
 def count_kept(booster: xgboost.Booster) -> int:
-    """Rounds up to the best one, where training stopped early, else all."""
+    """Number of rounds up to the best one after early stopping, otherwise of all."""
     if booster.attr("best_iteration") is None:
         return int(booster.num_boosted_rounds())
     return int(booster.best_iteration) + 1
 
 
 def predict_xgboost(booster: xgboost.Booster, rows: Any) -> NDArray[np.int64]:
-    """Codes (N,) of the likeliest labels; straight from the rows, its fastest way."""
+    """Codes (N,) of the most probable labels, directly from the rows, which is fastest."""
     kept = (0, count_kept(booster))
     return likeliest(booster.inplace_predict(rows, iteration_range=kept))
 
 
 def predict_lightgbm(booster: lightgbm.Booster, rows: Any) -> NDArray[np.int64]:
-    """Codes (N,) of the likeliest labels."""
+    """Codes (N,) of the most probable labels."""
     return likeliest(booster.predict(rows))
 
 
 def likeliest(probs: NDArray[Any]) -> NDArray[np.int64]:
-    """Codes (N,) by probabilities (N, K), or (N,) of the second of two labels."""
+    """Codes (N,) from probabilities (N, K), or (N,) of the second of two labels."""
     codes: NDArray[np.int64] = probs.argmax(axis=1) if probs.ndim > 1 else (probs > 0.5) * 1
     return codes
 

@@ -1,19 +1,20 @@
 """Speed of the trellis kernels, as a share of this machine's multiply-add peak.
 
 The peak is measured in the same run by a large matrix product in double precision. A
-forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
-tangent pass, which carries a direction along, is given as a multiple of it. So are passes with pair
-scores that differ from position to position, whose cost is mostly that of K^2 exponentials each.
-Passes over tree-shaped graphs are given as multiples of those over chains with the same numbers.
+forward-backward pass needs 3 K^2 multiply-adds per position: forward, backward and pair sums. The
+tangent pass is given as a multiple of it. So are passes with pair scores that differ from position
+to position, whose cost is mostly that of K^2 exponentials each. Passes over tree-shaped graphs are
+given as multiples of those over chains with the same numbers.
 
-``--threads 1,16`` measures one thing only: how forward-backward gets faster with more threads, for
-one long sequence and for many short ones.
+``--threads 1,16`` measures only how forward-backward scales with the number of threads, for one
+long sequence and for many short ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -32,15 +33,16 @@ LONG_LABELS = (5, 26)
 LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
 FEW_LABELS = (2, 3, 5, 8)
 MATRIX_SIZE = 2000
-TANGENT_LABELS = 5  # of the automaton of order 3
+TANGENT_LABELS = 5  # for the automaton of order 3
 EDGE_LABELS = (3, 9, 26)
 EDGE_BYTES = 1 << 25  # of pair scores at a time
-GRAPH_LABELS = (5, 17, 50)
+GRAPH_LABELS = (2, 3, 5, 8, 17, 50)
+HIGH_ORDER_LABELS = (2, 5, 12)  # of graphs of order 2
 GRAPH_LENGTH = 25
 
 
 def multiply_add_peak(n_threads: int, passes: int) -> float:
-    """Multiply-adds a second of the best matrix product."""
+    """Multiply-adds per second of the fastest matrix product."""
     rng = np.random.default_rng(0)
     left, right = rng.standard_normal((2, MATRIX_SIZE, MATRIX_SIZE))
     with threadpool_limits(n_threads):
@@ -65,7 +67,7 @@ def even_offsets(n_positions: int, length: int) -> NDArray[np.int64]:
 
 
 def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[common.Record]:
-    """Positions a second for each number of labels, sequence length and number of threads."""
+    """Positions per second for each number of labels, sequence length and number of threads."""
     records = []
     for n_labels in LABELS:
         total = n_positions if n_labels < 100 else n_positions // 10
@@ -103,7 +105,7 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
 
 
 def times_forward_backward(potentials: Scores, passes: int) -> common.Record:
-    """Seconds of a tangent pass over those of a forward-backward pass (one thread)."""
+    """Time of a tangent pass divided by that of forward-backward (one thread)."""
     rng = np.random.default_rng(1)
     nodes = rng.standard_normal(potentials.nodes.shape)
     arcs = rng.standard_normal(potentials.arcs.shape)
@@ -129,10 +131,7 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
             potentials = Scores(scores[: offsets[-1]], arcs, offsets, Chain(n_labels))
             ratios = times_forward_backward(potentials, passes)
             records.append({"order": 1, "n_labels": n_labels, "length": length, **ratios})
-    strings = [
-        string for n in (2, 3, 4) for string in itertools.product(range(TANGENT_LABELS), repeat=n)
-    ]
-    automaton = Automaton.build(TANGENT_LABELS, strings)
+    automaton = full_automaton(TANGENT_LABELS, 4)
     scores, _ = random_trellis(n_positions, TANGENT_LABELS)
     arcs = np.random.default_rng(2).standard_normal(automaton.n_arcs)
     for length in SEQUENCE_LENGTHS:
@@ -145,7 +144,7 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
 
 
 def pair_scores(passes: int) -> list[common.Record]:
-    """Pair scores at every position: seconds over those of forward-backward without any."""
+    """Time with pair scores at every position, divided by that without them."""
     records = []
     for n_labels in EDGE_LABELS:
         rng = np.random.default_rng(n_labels)
@@ -183,7 +182,8 @@ def pair_scores(passes: int) -> list[common.Record]:
 
 
 def random_parents(rng: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """A tree: most positions hang from one of the last few, the others from any before them."""
+    """A tree: the parent of most positions is one of the last few, that of others any before
+    them."""
     before = np.arange(1, length)
     near = np.maximum(before - rng.geometric(0.5, length - 1), 0)
     far = rng.integers(0, before)
@@ -191,31 +191,59 @@ def random_parents(rng: np.random.Generator, length: int) -> NDArray[np.int32]:
     return np.concatenate([[-1], chosen]).astype(np.int32)
 
 
+def full_automaton(n_labels: int, longest: int) -> Automaton:
+    """The automaton of all strings of 2 to ``longest`` labels."""
+    lengths = range(2, longest + 1)
+    strings = [string for n in lengths for string in itertools.product(range(n_labels), repeat=n)]
+    return Automaton.build(n_labels, strings)
+
+
+def graph_calls(scores: Scores) -> dict[str, Callable[[], object]]:
+    """Passes over chains or tree-shaped graphs, by name."""
+    found = forward_backward(scores)
+    arc_sums = found.arc_sums
+    assert arc_sums is not None
+    out, rng = np.empty_like(found.marginals), np.random.default_rng(1)
+    moves = rng.standard_normal(out.shape)
+
+    def both() -> None:
+        if forward_backward(scores, out=out, mixing=True).mixing is None:
+            scores.trellis.mixing(scores, arc_sums, None, 1)
+
+    return {
+        "forward_backward": partial(forward_backward, scores, out=out),
+        "forward_backward_and_mixing": both,
+        "mixing": partial(scores.trellis.mixing, scores, arc_sums, None, 1),
+        "viterbi": partial(viterbi, scores),
+        "tangent": partial(tangent, scores, found.marginals, moves, out=out),
+    }
+
+
 def graphs(n_positions: int, passes: int) -> list[common.Record]:
-    """Trees, and paths stored as trees: seconds over those of chains, one thread."""
+    """Time for trees, and for paths stored as trees, divided by that for chains, one thread."""
     records = []
-    for n_labels in GRAPH_LABELS:
-        common.log(f"tree-shaped graphs K={n_labels}")
+    for order, n_labels in [(1, n) for n in GRAPH_LABELS] + [(2, n) for n in HIGH_ORDER_LABELS]:
+        common.log(f"tree-shaped graphs K={n_labels} order {order}")
         offsets = even_offsets(n_positions // (10 if n_labels >= 50 else 1), GRAPH_LENGTH)
         nodes, arcs = random_trellis(int(offsets[-1]), n_labels)
         chain = Scores(nodes, arcs, offsets, Chain(n_labels))
+        if order > 1:
+            automaton = full_automaton(n_labels, order + 1)
+            arcs = np.random.default_rng(2).standard_normal(automaton.n_arcs)
+            chain = Scores(nodes, arcs, offsets, AutomatonChain(automaton))
         rng, path = np.random.default_rng(0), np.arange(-1, GRAPH_LENGTH - 1, dtype=np.int32)
         trees = [random_parents(rng, GRAPH_LENGTH) for _ in offsets[1:]]
         kinds = {
             "tree": replace(chain, parents=np.concatenate(trees)),
             "path": replace(chain, parents=np.tile(path, len(trees))),
         }
-        out, moves = np.empty_like(nodes), np.random.default_rng(1).standard_normal(nodes.shape)
-        record: common.Record = {"n_labels": n_labels, "n_positions": len(nodes)}
+        record: common.Record = {
+            "n_labels": n_labels,
+            "order": order,
+            "n_positions": len(nodes),
+        }
         for name, scores in {"chain": chain, **kinds}.items():
-            marginals = forward_backward(scores).marginals
-            calls = {
-                "forward_backward": partial(forward_backward, scores, out=out),
-                "viterbi": partial(viterbi, scores),
-                "mixing": partial(scores.trellis.mixing, scores, arcs, None, 1),
-                "tangent": partial(tangent, scores, marginals, moves, out=out),
-            }
-            for call, run in calls.items():
+            for call, run in graph_calls(scores).items():
                 seconds = common.best_seconds(run, passes) / len(nodes)
                 record[f"{call}_{name}_ns"] = 1e9 * seconds
                 if name != "chain":
@@ -225,7 +253,7 @@ def graphs(n_positions: int, passes: int) -> list[common.Record]:
 
 
 def scaling(n_positions: int, passes: int) -> list[common.Record]:
-    """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
+    """Nanoseconds per position by length of sequences, with the same total (one thread)."""
     records = []
     for n_labels in LONG_LABELS:
         scores, arcs = random_trellis(n_positions, n_labels)

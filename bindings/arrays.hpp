@@ -1,4 +1,4 @@
-// NumPy arrays in and out, and the frame every kernel call stands in.
+// NumPy arrays as arguments and results, and the common frame of every kernel call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -34,7 +34,7 @@ using Doubles = Array<const double, 1>;
 using Table = Array<const double, 2>;
 using Edges = OptionalArray<const double, 3>;
 
-// Names an argument that is an array. None is converted: results would go to a copy.
+// An argument that is an array. It is never converted, since results would be written to a copy.
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 inline auto optional_array(const char* name) { return array(name).none(); }
 
@@ -68,8 +68,8 @@ inline void check_offsets(const Offsets& offsets, size_t n_positions) {
     check(bounds[s] >= bounds[s - 1], "offsets must not fall");
 }
 
-// Whether all codes are from `first` to n - 1. There may be many: no branch keeps the processor
-// from looking at several at a time.
+// Whether all codes are from `first` to n - 1. There may be many, so the loop has no branch and can
+// be vectorised.
 inline bool are_within(const Codes& codes, int32_t first, size_t n) {
   const auto last = static_cast<int32_t>(std::min<size_t>(n, INT32_MAX)) - 1;
   bool is_within = true;
@@ -109,7 +109,7 @@ void check_edges(const EdgesOfAny<T>& edges, size_t n_positions, size_t n_labels
         "edges and pairs must have shape (positions, labels, labels) or (positions, arcs)");
 }
 
-// What a call may ask for about label patterns, (offsets, arcs, marginals): see PatternMarginals.
+// Optional output of a call for label patterns, (offsets, arcs, marginals): see PatternMarginals.
 using Patterns = std::optional<std::tuple<Offsets, Codes, Array<double, 2>>>;
 
 inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, size_t n_positions,
@@ -136,7 +136,7 @@ inline void check_codes(const Codes& codes, size_t n_positions, size_t n_outputs
 template <class T>
 using Returned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-// A vector handed over to NumPy without a copy.
+// A vector passed to NumPy without a copy.
 template <class T>
 Returned<T> to_numpy(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));

@@ -94,11 +94,13 @@ void fill_arcs_taken(const Automaton& automaton, const Codes& labels, const Offs
 void bind_automaton(nb::module_& module) {
   module.def(
       "fill_row_sums",
-      [](Table values, Offsets offsets, Codes places, Array<double, 2> sums, int n_threads) {
+      [](Table values, Offsets offsets, Codes places, std::optional<Doubles> weights,
+         Array<double, 2> sums, int n_threads) {
         check_offsets(offsets, places.shape(0));
+        check_shape(weights, {places.shape(0)}, "weights must have an entry for each place");
         const RowSums wanted{static_cast<int64_t>(values.shape(1)),
                              static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(),
-                             places.data()};
+                             places.data(), data_or_null(weights)};
         check(are_within(places, 0, values.shape(1)), "a place lies outside the row");
         check_shape(sums, {values.shape(0), offsets.shape(0) - 1},
                     "sums must have a row for each row of values, and one for each offset");
@@ -106,7 +108,8 @@ void bind_automaton(nb::module_& module) {
           fill_row_sums(wanted, values.shape(0), values.data(), sums.data(), n_threads, stop);
         });
       },
-      array("values"), array("offsets"), array("places"), array("sums"), nb::arg("n_threads"));
+      array("values"), array("offsets"), array("places"), optional_array("weights"), array("sums"),
+      nb::arg("n_threads"));
   nb::class_<Automaton>(module, "Automaton")
       .def(
           "__init__",

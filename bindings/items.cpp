@@ -1,5 +1,4 @@
-// Walks what sklearn-crfsuite's users have, lists of lists of dicts or of strings, into sparse
-// rows.
+// Converts lists of lists of dicts or of strings, as in sklearn-crfsuite, to sparse rows.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -35,15 +34,15 @@ bool is_string_list(nb::handle value) {
 // Whether PyFloat_AsDouble runs no Python code.
 bool is_plain_number(PyObject* p) { return PyLong_CheckExact(p) || PyFloat_CheckExact(p); }
 
-// Asks for a string that will be read soon: the object, and its text behind it.
+// Prefetches a string: the object, and the text that follows it.
 void prefetch_string(nb::handle string) {
   const char* p = reinterpret_cast<const char*>(string.ptr());
   HEDGEROW_PREFETCH(p);
   HEDGEROW_PREFETCH(p + 64);
 }
 
-// An element of a container. Without a GIL another thread may take it out of there meanwhile, so it
-// is kept alive; the container is locked only to take it.
+// An element of a container. Without a GIL another thread may remove it in the meantime, so it is
+// kept alive; the container is locked only while getting it.
 #ifdef NB_FREE_THREADED
 constexpr bool kHasGil = false;
 using Element = nb::object;
@@ -232,8 +231,8 @@ class ItemWalker {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 
-  // Sets have no order of their own that repeats from run to run, so they are sorted, and of what
-  // is no string in them the type whose name comes first is reported.
+  // The order of sets is not reproducible, so they are sorted, and of elements that are not
+  // strings, the type whose name comes first is reported.
   void walk_strings(nb::handle strings) {
     if (PyAnySet_Check(strings.ptr())) {
       flush();  // subclasses of sets and strings may run Python code

@@ -72,7 +72,7 @@ WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n
           is_full ? nullptr : outputs.data()};
 }
 
-// Weights or sums of the attributes that lead in these blocks, for tables of so many rows.
+// Weights or sums of the leading attributes of these blocks, for tables with this many rows.
 template <class Leading>
 void check_leading(const AttributeBlocks& blocks, const Leading& leading, size_t n_rows,
                    size_t n_columns) {

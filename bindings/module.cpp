@@ -10,7 +10,7 @@
 
 namespace {
 
-// A pool as long as a `with` lasts.
+// A thread pool for the duration of a `with` block.
 struct PoolContext {
   std::optional<hedgerow::ThreadPool> pool;
 };
@@ -19,8 +19,7 @@ struct PoolContext {
 
 NB_MODULE(_core, module) {
   module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
-  // Objects that a user's cache still holds when Python ends are no business of the user's
-  // terminal.
+  // Do not report objects that are still in a user's cache when Python exits.
   nanobind::set_leak_warnings(false);
   module.def(
       "release_memory",

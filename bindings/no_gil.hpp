@@ -1,9 +1,9 @@
-// Working without the GIL, also while Python ends.
+// Working without the GIL, also while Python shuts down.
 //
-// A thread that asks for the GIL while the interpreter shuts down is ended by force (until Python
+// A thread that requests the GIL while the interpreter shuts down is terminated (until Python
 // 3.13), in the middle of C++ code, which aborts the process. Daemon threads may do that. So the
-// thread that shuts Python down says so first, through atexit, and from then on all other threads
-// wait for the end of the process instead of asking.
+// thread that shuts Python down announces it first, through atexit, and from then on all other
+// threads wait for the end of the process instead of requesting the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,8 @@ namespace nb = nanobind;
 
 class PythonEnd {
  public:
-  // Held while a thread asks for the GIL. Does not return in a thread that must not ask any more.
+  // Held while a thread requests the GIL. Does not return in a thread that must no longer request
+  // it.
   class Asking {
    public:
     Asking() {
@@ -32,7 +33,8 @@ class PythonEnd {
     Asking& operator=(const Asking&) = delete;
   };
 
-  // Called with the GIL, before the interpreter is shut down: returns when nobody else asks for it.
+  // Called with the GIL, before the interpreter is shut down: returns when no other thread requests
+  // it.
   static void announce() {
     ending_thread_ = std::this_thread::get_id();
     is_ending_ = true;

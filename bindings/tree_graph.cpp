@@ -7,7 +7,7 @@ namespace {
 
 using ArcNumbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
-// Scores of tree-shaped graphs, and the arrays that they lie in.
+// Scores of tree-shaped graphs, and the arrays that own their memory.
 class BoundGraph {
  public:
   BoundGraph(Table nodes, ArcNumbers arcs, EdgesOfAny<const double> edges, Offsets offsets,

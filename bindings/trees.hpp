@@ -8,7 +8,7 @@
 
 namespace hedgerow::bindings {
 
-// The table, with the arrays it lies in.
+// The table, with the arrays that own its memory.
 struct Bins {
   Array<const uint8_t, 2> dense;
   OptionalArray<const int64_t, 1> entry_offsets;

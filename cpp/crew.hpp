@@ -1,4 +1,4 @@
-// Crew: threads for tasks of which some are so large that others should help with them.
+// Crew: threads that share the work of tasks of very different sizes.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace hedgerow {
 
-// A task that runs on the crew may cut a part of its work into pieces and `share` them: threads
-// that have no task of their own take some. How the work is cut may depend on how many are idle, so
-// what comes of it may not depend on how it is cut: sums of integers, or results by piece.
+// A task that runs on the crew may divide a part of its work into pieces and `share` them: idle
+// threads take some. The division may depend on the number of idle threads, so results must not
+// depend on the division: only sums of integers, or results by piece.
 class Crew {
  public:
   Crew(int n_threads, Stop& stop)
@@ -45,15 +45,15 @@ class Crew {
     queue.rethrow();
   }
 
-  // Into how many pieces to cut some work: one for this thread and one for each that is idle, or
-  // will be, as far as others do not need it; but at most `most`.
+  // Number of pieces for some work: one for this thread and one for each thread that is idle, or
+  // will be, unless others need it; at most `most`.
   int64_t n_pieces(int64_t most) const {
     const int due = (n_threads_ - 1) / std::max(n_at_work_.load(std::memory_order_relaxed), 1);
     const int n_idle = n_idle_.load(std::memory_order_relaxed);
     return std::clamp<int64_t>(std::max(due, n_idle) + 1, 1, std::max<int64_t>(most, 1));
   }
 
-  // While it exists, what this thread helps with counts as a task of its own.
+  // While it exists, work that this thread helps with counts as its own task.
   class AtWork {
    public:
     explicit AtWork(Crew& crew) : crew_(crew) { crew_.n_at_work_.fetch_add(1); }
@@ -104,21 +104,21 @@ class Crew {
       queue.run(one);
     }
   };
-  // Where a thread says what it shares. The job is gone once nobody reads the board that has been
-  // wiped, so those who read count themselves first.
+  // Where a thread announces the work that it shares. The job is destroyed once no thread reads the
+  // cleared board, so readers register first.
   struct alignas(64) Board {
     std::atomic<bool> is_taken{false};
     std::atomic<Job*> job{nullptr};
     std::atomic<int> n_readers{0};
   };
 
-  // Wakes those that sleep: there is work, or no thread is at work any more.
+  // Wakes sleeping threads: there is work, or all threads are done.
   void announce() {
     news_.fetch_add(1);
     news_.notify_all();
   }
 
-  // Helps with what others share until nobody is at work.
+  // Helps with shared work until all threads are done.
   void help() {
     n_idle_.fetch_add(1);
     while (n_at_work_.load() > 0) {
@@ -153,7 +153,8 @@ class Crew {
         job->run();
         n_idle_.fetch_add(1);
       }
-      // All that is left of it has been taken. No other job can be here, as there is a reader.
+      // All of its remaining work has been taken. No other job can be here, since there is a
+      // reader.
       if (job != nullptr) board.job.store(nullptr);
       board.n_readers.fetch_sub(1);
       if (helps) return true;

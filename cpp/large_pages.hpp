@@ -1,6 +1,6 @@
-// Memory by the gigabyte is handed out in pages of a few kilobytes, and first touching them can
-// take longer than the work that is done there. Where the system can do with larger pages, ask for
-// them.
+// Gigabytes of memory are allocated in pages of a few kilobytes, and touching each of them for the
+// first time can take longer than the actual work. So larger pages are requested where the system
+// supports them.
 #pragma once
 
 #include <cstddef>

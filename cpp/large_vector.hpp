@@ -10,7 +10,7 @@
 
 namespace hedgerow {
 
-// Takes large pages, and leaves new numbers as they are where a vector is resized.
+// Uses large pages, and leaves new elements uninitialised when a vector is resized.
 template <class T>
 struct LargeAllocator {
   using value_type = T;

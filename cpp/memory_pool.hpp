@@ -1,5 +1,5 @@
-// Memory that is needed again and again, and not given back to the system in between, which would
-// have to clear it each time.
+// Memory that is reused, and not returned to the system in between, which would have to clear it
+// each time.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace hedgerow {
 
-// Blocks of memory that wait for their next use. Threads may share a pool.
+// Free blocks of memory for reuse. Threads may share a pool.
 class MemoryPool {
  public:
   MemoryPool() = default;
@@ -40,7 +40,7 @@ class MemoryPool {
         idle_.pop_back();
         return block;
       }
-      // One that is too small would only wait.
+      // A block that is too small would never be reused.
       if (size >= kLeastKept && !idle_.empty()) idle_.pop_back();
     }
     Block block{std::make_unique_for_overwrite<std::byte[]>(size), size};
@@ -48,7 +48,7 @@ class MemoryPool {
     return block;
   }
 
-  // Small blocks go back to the heap, which knows how to keep them.
+  // Small blocks are returned to the heap, which reuses them well.
   void give_back(Block block) {
     if (block.size < kLeastKept) return;
     const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ class MemoryPool {
   std::vector<Block> idle_;
 };
 
-// n values in memory of a pool, whatever they were before.
+// n uninitialised values in memory of a pool.
 template <class T>
 class PooledArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

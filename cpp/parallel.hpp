@@ -1,6 +1,6 @@
 // parallel_for over std::thread: no OpenMP, so that a process may fork after a fit and fit again in
-// the child, and no runtime has to be shipped. Threads live as long as the call, or as long as the
-// ThreadPool that they are of.
+// the child, and no runtime has to be shipped. Threads live as long as the call, or as long as
+// their ThreadPool.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace hedgerow {
 
-// Thrown out of a kernel that the user stopped.
+// Thrown when the user has stopped a kernel.
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
@@ -26,7 +26,7 @@ struct Interrupted : std::exception {
 // Returns true when the user asked to stop. Called on the calling thread only.
 using InterruptPoll = bool (*)();
 
-// Lets a running kernel notice, from any of its threads, that the user wants it to end.
+// Lets any thread of a running kernel check whether the user wants to stop it.
 class Stop {
  public:
   explicit Stop(InterruptPoll poll) : poll_(poll), caller_(std::this_thread::get_id()) {}
@@ -99,7 +99,7 @@ class TaskQueue {
   std::exception_ptr error_;
 };
 
-// A task is made only where there is one to do.
+// A task object is made only if there is work.
 template <class MakeTask>
 void run_tasks(TaskQueue& queue, MakeTask& make_task) {
   std::optional<decltype(make_task())> task;
@@ -110,16 +110,16 @@ void run_tasks(TaskQueue& queue, MakeTask& make_task) {
   queue.run(run);
 }
 
-// Has up to n_helpers threads call run() while the caller does, and waits for them; run() returns
-// when the queue has no task left. Throws what a task threw, or Interrupted.
+// Calls run() on up to n_helpers threads and on the caller, and waits for them; run() returns when
+// the queue has no task left. Throws what a task threw, or Interrupted.
 void run_on_threads(const TaskQueue& queue, int64_t n_helpers, Stop& stop,
                     const std::function<void()>& run);
 
 }  // namespace detail
 
-// Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, the caller's among them. Each
-// thread has a task of its own, made by make_task() on that thread, which may keep scratch memory
-// from one call to the next. What a task computes may not depend on which thread runs it.
+// Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, including the caller's. Each
+// thread has its own task object, made by make_task() on that thread, which may keep scratch memory
+// between calls. The results of a task must not depend on the thread that runs it.
 template <class MakeTask>
 void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTask make_task) {
   detail::TaskQueue queue(n_tasks);
@@ -127,7 +127,7 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
                          [&] { detail::run_tasks(queue, make_task); });
 }
 
-// The same with one task for all threads.
+// The same with one task object for all threads.
 template <class Task>
 void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
   parallel_for_each_thread(n_tasks, n_threads, stop,

@@ -1,4 +1,4 @@
-// An error for the caller where something does not hold.
+// Throws an error for the caller unless a condition holds.
 #pragma once
 
 #include <stdexcept>

@@ -2,9 +2,9 @@
 //
 // Kernels marked HEDGEROW_CLONES are compiled for several x86-64 levels and the best one is chosen
 // when the library is loaded; elsewhere the compiler's target decides. All helpers are inlined into
-// the clones. GCC takes what chooses a clone for a function that does not throw: where a clone may
-// throw, as an interrupt does, callers in the same file must have nothing to clean up, or the
-// process ends.
+// the clones. GCC assumes that the dispatcher of a clone does not throw: if a clone may throw, as
+// an interrupt does, callers in the same file must have nothing to clean up, or the process is
+// terminated.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 #define HEDGEROW_HAS_CLONES
 #define HEDGEROW_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-// Where no clone may join a product with a sum, which rounds once instead of twice.
+// No clone may fuse a product with a sum (FMA), which rounds once instead of twice.
 #define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
 #else
 #define HEDGEROW_CLONES
@@ -44,8 +44,7 @@
 
 namespace hedgerow {
 
-// Sanitized code is slow to run, too: limits on sizes are lower, so that short tests go beyond
-// them.
+// Sanitized code is also slow to run: size limits are lower, so that short tests exceed them.
 #ifdef HEDGEROW_SANITIZED
 inline constexpr bool kLowLimits = true;
 #else
@@ -79,7 +78,7 @@ auto wide_clone() {
   using Clones = WideClones<kKernel>;
   return __builtin_cpu_supports("x86-64-v4") ? &Clones::v4 : &Clones::v3;
 }
-// The same where a kernel is there twice, for eight doubles at a time and for four. Unlike the
+// The same for a kernel with two versions, for eight doubles at a time and for four. Unlike the
 // others it may be used without wide registers too.
 template <auto kOfEight, auto kOfFour>
 auto eight_wide_clone() {

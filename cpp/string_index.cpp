@@ -24,8 +24,8 @@ uint64_t word_at(const char* p) {
   return word;
 }
 
-// A fixed function of the bytes, so that behaviour repeats from run to run. Names are short: up to
-// 16 bytes take two words, which overlap if need be, and one round.
+// A fixed function of the bytes, so that behaviour is reproducible. Names are short: up to 16 bytes
+// take two words, which overlap if need be, and one round.
 uint64_t hash_of(std::string_view string) {
   const char* p = string.data();
   size_t left = string.size();
@@ -59,7 +59,7 @@ int32_t StringIndex::find(std::string_view string) const {
   return slots_[slot_of(string, hash_of(string))].id;
 }
 
-// Three walks, each asking for the memory that the next will read.
+// Three passes, each of which prefetches the memory that the next one reads.
 void StringIndex::find_some(const std::string_view* strings, int n, int32_t* ids) const {
   const size_t mask = slots_.size() - 1;
   uint64_t hashes[kAtOnce];

@@ -1,5 +1,5 @@
-// Sums that do not depend on the order of what is added: every number is first rounded to a grid,
-// whose multiples a double adds up without rounding.
+// Sums that do not depend on the order of the terms: every number is first rounded to a grid, whose
+// multiples are added without rounding.
 #pragma once
 
 #include <cmath>
@@ -11,22 +11,22 @@ namespace hedgerow {
 
 class SumGrid {
  public:
-  // bound: the sizes of all that is added, and not only in this process, come to no more; 0:
-  // numbers stay as they are
+  // bound: upper bound on the sum of absolute values, over all processes; 0: numbers are not
+  // rounded
   explicit SumGrid(double bound)
       : shift_(bound > 0.0 && std::isfinite(bound) ? std::ldexp(1.5, std::ilogb(bound) + 2) : 0.0) {
   }
 
-  // To the nearest multiple of 2^-51 times the power of two above the bound: adding a much larger
-  // number takes the digits below away.
+  // Rounds to the nearest multiple of 2^-51 times the power of two above the bound: adding a much
+  // larger number rounds off the lower digits.
   double round(double x) const { return (x + shift_) - shift_; }
   HEDGEROW_INLINE Lanes round(Lanes x) const {
     const Lanes shift = broadcast(shift_);
     return (x + shift) - shift;
   }
-  // Numbers are rounded to multiples of this; 0: they stay as they are.
+  // Numbers are rounded to multiples of this; 0: they are not rounded.
   double unit() const { return shift_ / 0x1.8p52; }
-  // The grid of a bound that is so many times as large; factor: a power of two
+  // The grid for the bound times a factor, a power of two
   SumGrid times(double factor) const {
     SumGrid grid(*this);
     grid.shift_ *= factor;
@@ -37,7 +37,7 @@ class SumGrid {
   double shift_;
 };
 
-// A table of such sums; null: they are not wanted.
+// A table of such sums; null: not requested.
 struct SumTable {
   double* sums;
   SumGrid grid;

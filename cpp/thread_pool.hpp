@@ -1,4 +1,4 @@
-// Threads that all run the same thing: new ones, or those of a pool, which wait for it.
+// Threads that all run the same function: new ones, or those of a pool.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-// For a thread that waits for another, which will not take long.
+// A pause in a loop that waits for another thread for a short time.
 inline void pause_thread() {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_ia32_pause();
@@ -26,8 +26,8 @@ inline void pause_thread() {
 #endif
 }
 
-// Waits until something holds, for up to a millisecond or so; returns whether it does. To wake a
-// thread that sleeps can take a fifth of that. Where others want the processor, they get it.
+// Waits until a condition holds, for up to about a millisecond; returns whether it does. Waking a
+// sleeping thread can take a fifth of that. Yields the processor to other threads.
 template <class Condition>
 bool watch_for(const Condition& holds) {
   for (int look = 0; look < 1000; ++look) {
@@ -42,10 +42,9 @@ bool watch_for(const Condition& holds) {
   return holds();
 }
 
-// Threads that stay from one parallel call to the next: to start one takes longer than many a call.
-// While a pool exists, calls of the thread that made it use its threads, which are started when
-// they are first needed. A process that was forked off has none of them, and calls there start
-// their own.
+// Threads that persist between parallel calls, since starting a thread takes longer than many
+// calls. While a pool exists, calls of the thread that created it use its threads, which are
+// started when first needed. A forked process has none of them, and calls there start their own.
 class ThreadPool {
  public:
   ThreadPool() : outer_(std::exchange(current_, this)) {}
@@ -63,13 +62,13 @@ class ThreadPool {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // That of the calling thread, unless it is at work; or null.
+  // The pool of the calling thread, unless it is busy; or null.
   static ThreadPool* idle() {
     ThreadPool* pool = current_;
     return pool != nullptr && pool->work_ == nullptr && pool->is_of_this_process() ? pool : nullptr;
   }
 
-  // Has up to n threads call `work`, and returns how many.
+  // Lets up to n threads call `work`, and returns their number.
   int start(int n, const std::function<void()>& work) {
     while (std::ssize(threads_) < n) {
       try {
@@ -85,8 +84,8 @@ class ThreadPool {
     return n;
   }
 
-  // Calls no more threads than have come by now, and returns how many did not come. Others may want
-  // the processor: whoever has nothing left to do need not wait for those.
+  // Withdraws the call for threads that have not started yet, and returns their number. If the
+  // processor is busy, a caller without work left need not wait for these.
   int dismiss() {
     uint64_t last = last_call_.load();
     while (!last_call_.compare_exchange_weak(last, last - places_of(last))) continue;
@@ -95,7 +94,7 @@ class ThreadPool {
     return n;
   }
 
-  // Until all that came have returned.
+  // Waits until all threads that started have returned.
   void join() {
     while (n_running_.load() > 0) pause_thread();
     work_ = nullptr;
@@ -104,7 +103,7 @@ class ThreadPool {
  private:
   static constexpr uint32_t kEnd = ~uint32_t{0};
 
-  // A call has a number, and as many places as threads are wanted; each that comes takes one.
+  // A call has a number, and one place per requested thread, which each thread takes.
   static uint32_t number_of(uint64_t call) { return static_cast<uint32_t>(call >> 32); }
   static uint32_t places_of(uint64_t call) { return static_cast<uint32_t>(call); }
 
@@ -148,7 +147,7 @@ class ThreadPool {
   std::atomic<int> n_running_{0};                // those at work, and places that are left
 };
 
-// Threads that run work() while the caller goes on; up to n, fewer if the system gives no more.
+// Threads that run work() concurrently with the caller; up to n, fewer if the system refuses more.
 class Helpers {
  public:
   Helpers(int64_t n, std::function<void()> work)
@@ -160,7 +159,7 @@ class Helpers {
     try {
       for (; n_ < n; ++n_) threads_.emplace_back(std::ref(work_));
     } catch (const std::system_error&) {
-      // Those that exist do the work.
+      // The threads that were started do the work.
     }
   }
   Helpers(const Helpers&) = delete;
@@ -172,7 +171,8 @@ class Helpers {
 
   int size() const { return n_; }
 
-  // Does without those of a pool that have not begun; `size` is then the number of the others.
+  // Withdraws the call for threads of a pool that have not started; `size` is then the number of
+  // the others.
   void dismiss() {
     if (pool_ != nullptr) n_ -= pool_->dismiss();
   }

@@ -7,8 +7,8 @@
 
 namespace hedgerow {
 
-// The first of n numbers that is not usable, or n if all are: one that is beyond -largest to
-// largest, and NaN unless it `may_be_missing`. Value is float or double.
+// Index of the first of n numbers that is not usable, or n: a number outside of -largest to
+// largest, or NaN unless it `may_be_missing`. Value is float or double.
 template <class Value>
 int64_t find_unusable(const Value* values, int64_t n, Value largest, bool may_be_missing,
                       int n_threads, Stop& stop);

@@ -1,8 +1,8 @@
 """Find noun and verb phrases: CoNLL columns, a CRF++ template, constraints, and F1 of chunks.
 
-``python examples/chunking.py train.txt test.txt`` takes files in the form of CoNLL-2000: word,
-part of speech and chunk label on a line, a blank line between sentences (gzipped files too).
-Without files it writes a small corpus of its own, from a grammar of a few dozen words.
+``python examples/chunking.py train.txt test.txt`` takes files in CoNLL-2000 format: word, part of
+speech and chunk label on a line, a blank line between sentences (gzipped files too). Without files
+it generates a small corpus from a simple grammar.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SENTENCES = ["NP VP NP", "NP VP", "PP NP NP VP", "NP VP NP PP NP"]
 
 
 def write_corpus(path: Path, n_sentences: int, rng: np.random.Generator) -> None:
-    """Sentences with rare words and with a tagger's mistakes in them, as there are in real ones."""
+    """Write sentences with rare words and wrong parts of speech, as in real data."""
     tags = list(WORDS)
     with path.open("w", encoding="utf8") as file:
         for _ in range(n_sentences):
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="train and test file")
     files = parser.parse_args().files
     if len(files) not in (0, 2):
-        parser.error(f"expected two files, to train and to test, or none; got {len(files)}")
+        parser.error(f"expected a training file and a test file, or no files; got {len(files)}")
     with tempfile.TemporaryDirectory() as folder:
         if not files:
             rng = np.random.default_rng(0)
@@ -78,13 +78,13 @@ def main() -> None:
         template.write_text(TEMPLATE)
         recipe = make_recipe(files[0], template=template)
         train, test = (read_file(file, recipe) for file in files)
-    print(f"{train.n_sequences:,} sentences to learn from, {test.n_sequences:,} to chunk.\n")
+    print(f"{train.n_sequences:,} sentences for training, {test.n_sequences:,} for testing.\n")
 
     print(f"{'model':<40}{'precision':>10}{'recall':>10}{'F1':>10}")
     for name, parameters in {
-        "each word alone": {"order": 0},
+        "each word separately": {"order": 0},
         "neighbouring labels": {"order": 1},
-        "and only chunks that are in order": {"order": 2, "constraints": "BIO"},
+        "also order 2 and BIO constraints": {"order": 2, "constraints": "BIO"},
     }.items():
         crf = LinearCRF(max_iter=60, tol=0, **parameters).fit(train.X, train.y)
         predicted = crf.predict(test.X)

@@ -1,4 +1,4 @@
-"""Ask a model why: which pixels, transitions and neighbours speak for a letter."""
+"""Explain a prediction: which pixels, transitions and neighbours are evidence for a letter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def main() -> None:
     crf = TreeCRF(n_rounds=60, random_state=0).fit([X[i] for i in train], [y[i] for i in train])
     readings = crf.predict([X[i] for i in test])
 
-    # A word of which one letter is read wrongly.
+    # A word with one wrong letter.
     errors = [np.flatnonzero(read != y[i]) for i, read in zip(test, readings, strict=True)]
     place = next(n for n, wrong in enumerate(errors) if len(wrong) == 1 and len(readings[n]) > 4)
     word, position = test[place], int(errors[place][0])
@@ -27,13 +27,13 @@ def main() -> None:
     votes[[int(name[1:]) for name in names]] = contributions
     marks = np.where(votes > 0.05, "+", np.where(votes < -0.05, "-", "."))
     print(
-        f"written {written!r}, read {read!r}; letter {position}, and what its pixels speak for:\n"
+        f"written {written!r}, read {read!r}; letter {position}, and the evidence of its pixels:\n"
     )
     for pixels, row in zip(X[word][position].reshape(16, 8), marks.reshape(16, 8), strict=True):
         print("  ", *(".#"[pixel] for pixel in pixels), "    ", *row)
     print(f"\nWhy {read[position]!r} and not {written[position]!r}?\n\n{found}")
 
-    print(f"\nThe first tree that was grown for {read[position]!r}, down to the third question:\n")
+    print(f"\nThe first tree for {read[position]!r}, up to three splits deep:\n")
     tree = crf.trees(round=1, label=read[position])
     rows = list(
         zip(*(tree[name].tolist() for name in ("question", "left", "right", "value")), strict=True)

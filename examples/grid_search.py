@@ -1,4 +1,4 @@
-"""Choose a model by scikit-learn's searches: a flat table, and folds that leave words whole."""
+"""Tune parameters with scikit-learn's searches: a flat table, and folds that keep words whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hedgerow import LinearCRF, TreeCRF
 from hedgerow.datasets import load_ocr
 from hedgerow.scorers import make_position_scorer
 
-WORD = 0  # the column that says which word a letter belongs to; all others are pixels
+WORD = 0  # the column with the word of each letter; all others are pixels
 
 
 def load_table(words: range) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -34,19 +34,19 @@ def load_table(words: range) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def compare_splits(table: NDArray[Any], letters: NDArray[Any]) -> None:
-    """Rows of one word must not stand on both sides of a split."""
+    """Leakage: rows of one word must not be in both the training set and the test set."""
     crf = LinearCRF(group_column=WORD, max_iter=20, tol=0)
     of_words = cross_val_score(crf, table, letters, groups=table[:, WORD], cv=GroupKFold(3))
     shuffled = KFold(3, shuffle=True, random_state=0)
     of_letters = cross_val_score(crf, table, letters, cv=shuffled)
     print("Accuracy of LinearCRF by cross-validation:")
     print(f"  folds of words    {of_words.mean():.3f}")
-    print(f"  folds of letters  {of_letters.mean():.3f}  learns from words with holes")
+    print(f"  folds of letters  {of_letters.mean():.3f}  splits words")
     print()
 
 
 def search_weights(table: NDArray[Any], letters: NDArray[Any]) -> GridSearchCV:
-    """Every combination, by the F1 of letters: rare ones count as much as others."""
+    """Grid search by macro F1, in which rare letters count as much as others."""
     scorer = make_position_scorer(f1_score, average="macro", zero_division=0)
     crf = LinearCRF(group_column=WORD, max_iter=20, tol=0)
     grid = {"reg_lambda": [0.01, 0.1, 1.0]}
@@ -55,7 +55,7 @@ def search_weights(table: NDArray[Any], letters: NDArray[Any]) -> GridSearchCV:
 
 
 def search_trees(table: NDArray[Any], letters: NDArray[Any]) -> HalvingGridSearchCV:
-    """Many models of few rounds first; the best of them go on."""
+    """Successive halving: many models with few rounds, then more rounds for the best ones."""
     search = HalvingGridSearchCV(
         TreeCRF(group_column=WORD, subsample=0.5, random_state=0),
         {"max_depth": [3, 6], "order": [1, 3]},
@@ -78,13 +78,13 @@ def main() -> None:
 
     for search in (search_weights(table, letters), search_trees(table, letters)):
         best, score = search.best_estimator_, search.best_score_
-        print(f"{type(best).__name__}: the best are {search.best_params_}, with {score:.3f}")
-        print(f"  accuracy on words set aside: {best.score(test_table, test_letters):.3f}\n")
+        print(f"{type(best).__name__}: best parameters {search.best_params_}, score {score:.3f}")
+        print(f"  accuracy on the test set: {best.score(test_table, test_letters):.3f}\n")
 
     found = cross_val_predict(best, table, letters, groups=table[:, WORD], cv=GroupKFold(3))
     wrong = {true: np.mean(found[letters == true] != true) for true in np.unique(letters)}
     hardest = sorted(wrong, key=wrong.__getitem__, reverse=True)[:5]
-    print("Letters that are hardest to read:", ", ".join(hardest))
+    print("Letters with the most errors:", ", ".join(hardest))
 
 
 if __name__ == "__main__":

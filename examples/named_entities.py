@@ -1,10 +1,10 @@
 """Find names of people, places and organisations, in sentences that belong to documents.
 
-``python examples/named_entities.py train.txt test.txt`` takes files in the form of CoNLL-2003:
-word, part of speech, chunk label and entity label on a line, a blank line between sentences, a line
-``-DOCSTART-`` before each document (gzipped files too). Without files it makes up small documents
-of its own, with names that nobody has seen before. What the models see of a word is in
-``text_features.py``; a second model also sees what a first one made of the same word elsewhere.
+``python examples/named_entities.py train.txt test.txt`` takes files in CoNLL-2003 format: word,
+part of speech, chunk label and entity label on a line, a blank line between sentences, a line
+``-DOCSTART-`` before each document (gzipped files too). Without files it generates small documents
+with made-up names. The attributes of words are in ``text_features.py``; a second model also uses
+the predictions of a first one for the same word elsewhere in the document.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from hedgerow import LinearCRF
 from hedgerow.metrics import chunk_scores
 from hedgerow.model_selection import cross_val_predict
 
-Attributes = list[list[list[str]]]  # names, of each token of each sentence
+Attributes = list[list[list[str]]]  # attribute names, by sentence and token
 
 
 class Corpus:
-    """Documents as sentences in a row, with the attributes of their tokens."""
+    """The sentences of all documents, one after another, with the attributes of their tokens."""
 
     def __init__(self, documents: list[Document], groups: Iterable[str] = ENTITY_GROUPS) -> None:
         self.documents = documents
-        known: dict[str, str] = {}  # each name once in memory, however often it occurs
+        known: dict[str, str] = {}  # keep each name in memory only once
         self.X = [
             [[known.setdefault(name, name) for name in names] for names in sentence]
             for document in documents
@@ -50,12 +50,12 @@ class Corpus:
         ]
 
     def folds(self, n_folds: int = 5) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Sentences to train on and to predict: no document is in both."""
+        """Cross-validation folds of sentences: no document is in both parts of a fold."""
         fold = np.repeat(np.arange(len(self.documents)), list(map(len, self.documents))) % n_folds
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
     def second_look(self, marginals: Iterable[NDArray[Any]], classes: Sequence[str]) -> Attributes:
-        """What a first model makes of the same words elsewhere in their documents."""
+        """Attributes from the predictions of a first model for the same words elsewhere."""
         rest = iter(marginals)
         return [
             names
@@ -65,7 +65,7 @@ class Corpus:
 
 
 def join(X: Attributes, more: Attributes) -> Attributes:
-    """Attributes of both, token by token."""
+    """Concatenate two lists of attributes for each token."""
     return [
         [own + others for own, others in zip(*sentence, strict=True)]
         for sentence in zip(X, more, strict=True)
@@ -73,7 +73,7 @@ def join(X: Attributes, more: Attributes) -> Attributes:
 
 
 def predict_twice(crf: Any, train: Corpus, y: list[Labels], *others: Corpus) -> list[Any]:
-    """Labels of other corpora by a model that sees what a first one made of each document."""
+    """Labels of other corpora by a model that uses the predictions of a first one."""
     honest = cross_val_predict(crf, train.X, y, cv=train.folds(), method="predict_marginals")
     first = clone(crf).fit(train.X, y)
     second = clone(crf).fit(join(train.X, train.second_look(honest, first.classes_)), y)
@@ -84,7 +84,7 @@ def predict_twice(crf: Any, train: Corpus, y: list[Labels], *others: Corpus) -> 
 
 
 def read_documents(path: Path) -> tuple[list[Document], list[Labels]]:
-    """Documents, and the labels of all their sentences in a row."""
+    """Documents, and the labels of all their sentences, one after another."""
     documents: list[Document] = []
     labels: list[Labels] = []
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -99,7 +99,7 @@ def read_documents(path: Path) -> tuple[list[Document], list[Labels]]:
     return documents, labels
 
 
-# A made-up language: names nobody has seen, in sentences that mostly say what they name.
+# Generated text: made-up names, in sentences that may or may not show what kind of name it is.
 CLEAR = {
     "PER": ["{} said that it rained .", "Mrs {} was late .", "{} , who is 30 , left ."],
     "LOC": ["It rained in {} .", "They live near {} .", "The road to {} is closed ."],
@@ -110,7 +110,7 @@ ENDINGS = {"PER": ["son", "ez", "ova"], "LOC": ["burg", "ton", "ia"], "ORG": ["c
 
 
 def make_documents(n: int, rng: np.random.Generator) -> tuple[list[Document], list[Labels]]:
-    """Documents about a few names each, whose kind the ending gives away only now and then."""
+    """Documents about a few names each; the ending of a name is a weak hint of its kind."""
     documents: list[Document] = []
     labels: list[Labels] = []
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
@@ -134,22 +134,25 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="train and test file")
     files = parser.parse_args().files
     if len(files) not in (0, 2):
-        parser.error(f"expected two files, to train and to test, or none; got {len(files)}")
+        parser.error(f"expected a training file and a test file, or no files; got {len(files)}")
     rng = np.random.default_rng(0)
     parts = [read_documents(file) for file in files] or [make_documents(40, rng) for _ in range(2)]
     (documents, y), (test_documents, y_test) = parts
     y, y_test = list(map(to_bioes, y)), list(map(to_bioes, y_test))
-    print(f"{len(documents):,} documents to learn from, {len(test_documents):,} to label.\n")
+    print(f"{len(documents):,} documents for training, {len(test_documents):,} for testing.\n")
 
     crf = LinearCRF(reg_lambda=0.3, constraints="BIOES")
     print(f"{'attributes':<40}{'precision':>10}{'recall':>10}{'F1':>10}")
     for name, groups in {
         "of the sentence": SENTENCE_GROUPS,
-        "of the document too": ENTITY_GROUPS,
+        "also of the document": ENTITY_GROUPS,
     }.items():
         train, test = Corpus(documents, groups), Corpus(test_documents, groups)
         show(name, chunk_scores(y_test, crf.fit(train.X, y).predict(test.X)))
-    show("and a second look", chunk_scores(y_test, predict_twice(crf, train, y, test)[0]))
+    show(
+        "also predictions of a first model",
+        chunk_scores(y_test, predict_twice(crf, train, y, test)[0]),
+    )
 
 
 def show(name: str, scores: Any) -> None:

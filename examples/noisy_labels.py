@@ -1,4 +1,4 @@
-"""Learn from letters of which every fifth has a wrong label, for one objective after the other."""
+"""Train on letters with one wrong label in five, and compare several objectives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read handwritten words: each letter alone, then with neighbours, by weights and by trees."""
+"""Recognise handwritten words: each letter separately, then with its neighbours."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Words = list[NDArray[Any]]
 
 
 def read_letters(X: Words, y: Words, X_test: Words) -> Words:
-    """Each letter for itself."""
+    """Label each letter separately, by logistic regression."""
     model = LogisticRegression(max_iter=60)
-    with warnings.catch_warnings(), threadpool_limits(1):  # one BLAS thread: the faster way here
+    with warnings.catch_warnings(), threadpool_limits(1):  # one BLAS thread is faster here
         warnings.simplefilter("ignore", ConvergenceWarning)  # more iterations do not help it
         model.fit(np.concatenate(X), np.concatenate(y))
     bounds = np.cumsum([len(word) for word in X_test])[:-1]
@@ -30,13 +30,13 @@ def read_letters(X: Words, y: Words, X_test: Words) -> Words:
 
 
 def read_words(X: Words, y: Words, X_test: Words, order: int) -> Words:
-    """Whole words: which letters follow which is learned too, in strings of order + 1 letters."""
+    """Label whole words with a linear CRF, with weights on up to order + 1 letters in a row."""
     crf = LinearCRF(order=order, max_iter=200, tol=1e-3, verbose=1)
     return crf.fit(X, y).predict(X_test)
 
 
 def read_words_by_trees(X: Words, y: Words, X_test: Words, order: int) -> Words:
-    """The same, with trees that look at several pixels at once."""
+    """The same with trees, which can combine several pixels."""
     crf = TreeCRF(order=order, n_rounds=100, verbose=1)
     return crf.fit(X, y).predict(X_test)
 
@@ -47,13 +47,13 @@ def main() -> None:
     X_train, y_train = [X[i] for i in train], [y[i] for i in train]
     X_test, y_test = [X[i] for i in test], [y[i] for i in test]
     print(
-        f"Handwritten words of OCR letters: {len(train):,} to learn from, {len(test):,} to read.\n",
+        f"Handwritten words: {len(train):,} for training, {len(test):,} for testing.\n",
         flush=True,
     )
 
     table, readings = [], {}
     models = {
-        "each letter alone": read_letters,
+        "letters separately": read_letters,
         "LinearCRF, order 1": partial(read_words, order=1),
         "LinearCRF, order 3": partial(read_words, order=3),
         "TreeCRF, order 1": partial(read_words_by_trees, order=1),
@@ -70,8 +70,8 @@ def main() -> None:
 
     print(f"\n{'model':<20}{'test error':>12}{'seconds':>10}", *table, sep="\n")
 
-    print("\nSome words that neighbours and trees put right:")
-    shown = ["each letter alone", "LinearCRF, order 1", "TreeCRF, order 3"]
+    print("\nSome words that only the last model gets right:")
+    shown = ["letters separately", "LinearCRF, order 1", "TreeCRF, order 3"]
     print(f"{'written':<16}", *(f"{name:<20}" for name in shown), sep="")
     rows = list(
         zip(["".join(word) for word in y_test], *(readings[name] for name in shown), strict=True)

@@ -1,8 +1,8 @@
 """Predict the secondary structure of proteins: helix, strand or coil, residue by residue.
 
-Without data it makes up chains of residues that prefer a structure as real ones do, if more
-strongly. With ``--data DIR`` it reads ``train.tsv`` and ``test.tsv`` (or ``.tsv.gz``): on each
-line the residues of a protein and its structure, one letter each, with a tab between them.
+Without data it generates chains of residues, each of which prefers a structure, as in real proteins
+but more strongly. With ``--data DIR`` it reads ``train.tsv`` and ``test.tsv`` (or ``.tsv.gz``): on
+each line the residues of a protein and its structure, one letter each, with a tab between them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEAN_LENGTH = {"h": 11, "e": 6, "_": 7}
 
 
 def make_proteins(n_proteins: int, rng: np.random.Generator) -> Proteins:
-    """Runs of one structure after another; helices and strands never touch each other."""
+    """Runs of helix, strand and coil; there is always a coil between helices and strands."""
     X, y = [], []
     for _ in range(n_proteins):
         structure: list[str] = []
@@ -36,7 +36,7 @@ def make_proteins(n_proteins: int, rng: np.random.Generator) -> Proteins:
 
 
 def draw_residue(kind: str, t: int, rng: np.random.Generator) -> str:
-    """A residue that its structure favours, in half of the cases; strands alternate."""
+    """In half of the cases a residue that its structure favours; in strands every other one."""
     if rng.random() < 0.5 and not (kind == "e" and t % 2):
         return str(rng.choice(list(FAVOURED[kind])))
     return str(rng.choice(list(RESIDUES)))
@@ -61,16 +61,16 @@ def main() -> None:
         X, y = read_proteins(arguments.data / "train.tsv")
         X_test, y_test = read_proteins(arguments.data / "test.tsv")
     n_residues = sum(map(len, y_test))
-    print(f"{len(X)} proteins to learn from, {len(X_test)} ({n_residues:,} residues) to predict.\n")
+    print(f"{len(X)} proteins for training, {len(X_test)} ({n_residues:,} residues) for testing.\n")
 
-    # A residue is a category, and trees look at five to either side of their own.
+    # A residue is a category; trees can split on five residues to either side.
     rows = [[[residue] for residue in protein] for protein in X]
     rows_test = [[[residue] for residue in protein] for protein in X_test]
     trees = TreeCRF(window=5, n_rounds=100, max_depth=4, learning_rate=0.2, subsample=0.5)
     trees.set_params(random_state=0).fit(rows, y)
 
     def neighbours(protein: list[str]) -> list[dict[str, str]]:
-        """The same for a linear model, which knows no windows."""
+        """The window as attributes, for a linear model."""
         return [
             {str(d): protein[t + d] for d in range(-5, 6) if 0 <= t + d < len(protein)}
             for t in range(len(protein))
@@ -79,7 +79,7 @@ def main() -> None:
     linear = LinearCRF(reg_lambda=5.0, tol=1e-3).fit([neighbours(protein) for protein in X], y)
 
     truth = np.concatenate(y_test)
-    print(f"{'residues that are right (Q3)':<32}{'Viterbi':>10}{'marginal':>10}")
+    print(f"{'correct residues (Q3)':<32}{'Viterbi':>10}{'marginal':>10}")
     inputs = {"TreeCRF": (trees, rows_test), "LinearCRF": (linear, [*map(neighbours, X_test)])}
     for name, (crf, given) in inputs.items():
         right = [

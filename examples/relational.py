@@ -1,9 +1,9 @@
-"""Relations between values: which command of a shell session repeats the file of another one.
+"""Relations between values: which commands of a shell session use the same file.
 
-Every session has files of its own, so that no name of a file says anything: what counts is whether
-two names are the same. Attributes such as ``ls=report.tex`` cannot tell; queries with a variable,
-``ls(X) & previous: cd(X)``, can. They are found before training, or by trees that refine shorter
-ones, ``ls(X)``, as they grow.
+Every session has its own files, so file names are not informative: what matters is whether two
+names are the same. Attributes such as ``ls=report.tex`` cannot express that; queries with a
+variable, ``ls(X) & previous: cd(X)``, can. They are found by a search before training, or by trees
+that extend shorter queries such as ``ls(X)``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COMMANDS = ("cd", "ls", "mv", "tex")
 def draw_sessions(
     n_sessions: int, first: int, rng: np.random.Generator
 ) -> tuple[Atoms, list[list[str]]]:
-    """Sessions of 15 commands, and whose file each command has: of which one before, if of any."""
+    """Sessions of 15 commands, labelled by how far back the same file was used last."""
     sequences, labels = [], []
     for session in range(first, first + n_sessions):
         files: list[str] = []
@@ -57,19 +57,21 @@ def main() -> None:
     for name, queries in (("constants", flat), ("variables", relational)):
         for crf in (LinearCRF(queries=queries), TreeCRF(n_rounds=20, n_jobs=1, queries=queries)):
             score = crf.fit(X, y).score(X_test, y_test)
-            print(f"{type(crf).__name__}, queries with {name}: {score:.1%} of the labels right")
-    short = RelationalFeatures(modes, depth=1, window=2)  # one literal, which tells nothing
-    for name, max_literals in (("alone", 1), ("that trees refine", 3)):
+            print(f"{type(crf).__name__}, queries with {name}: {score:.1%} of the labels correct")
+    short = RelationalFeatures(
+        modes, depth=1, window=2
+    )  # one literal, which is not informative by itself
+    for name, max_literals in (("alone", 1), ("that trees extend", 3)):
         crf = TreeCRF(n_rounds=20, n_jobs=1, queries=short, max_literals=max_literals).fit(X, y)
         score = crf.score(X_test, y_test)
-        print(f"TreeCRF, queries of one literal {name}: {score:.1%} of the labels right")
+        print(f"TreeCRF, queries of one literal {name}: {score:.1%} of the labels correct")
 
     print("\nThe most important queries:\n")
     table = crf.queries_.importances(crf)
     for words, importance in list(zip(table["words"], table["importance"], strict=True))[:6]:
         print(f"{importance:8.1f}  {words}")
 
-    print("\nWhy has the fourth command of a new session its label?\n")
+    print("\nWhy does the fourth command of a new session have its label?\n")
     print(crf.explain(X_test[0], 3))
 
 

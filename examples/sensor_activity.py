@@ -1,7 +1,7 @@
-"""Tell what somebody is doing from an accelerometer: still, walking, running, or on the stairs.
+"""Recognise activities from an accelerometer: still, walking, running, or on the stairs.
 
-The stream is made up, so that the script needs no data: activities follow each other, each with its
-own rhythm and strength. Every second becomes one row of a table, and a recording one sequence.
+The data are generated, so the script needs no files: each activity has its own rhythm and strength.
+Every second is one row of a table, and a recording is one sequence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RATE = 20  # measurements per second
 ACTIVITIES = ["still", "walk", "run", "stairs"]
 STEPS = np.array([0.0, 1.8, 2.7, 1.6])  # steps per second
 STRENGTH = np.array([0.05, 1.0, 2.2, 0.9])
-NEXT = np.array(  # what follows an activity: nobody goes from still to a run
+NEXT = np.array(  # probabilities of the next activity: nobody goes from still to a run
     [
         [0.92, 0.08, 0.00, 0.00],
         [0.04, 0.88, 0.04, 0.04],
@@ -43,7 +43,7 @@ def record(n_seconds: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDAr
 
 
 def describe(stream: NDArray[Any]) -> NDArray[Any]:
-    """A row for each second: mean, spread and largest step of each axis, and how they go along."""
+    """One row per second: mean, spread and largest change by axis, and frequencies of the first."""
     spread, jump = stream.std(axis=1), np.abs(np.diff(stream, axis=1)).max(axis=1)
     strongest = np.abs(np.fft.rfft(stream[:, :, 0], axis=1))[:, 1:6]
     return np.concatenate([stream.mean(axis=1), spread, jump, strongest], axis=1)
@@ -59,13 +59,13 @@ def main() -> None:
     X = [describe(stream) for stream, _ in recordings]
     y = [labels for _, labels in recordings]
     X_train, y_train, X_test, y_test = X[:45], y[:45], X[45:], y[45:]
-    print(f"{len(X_train)} recordings of two minutes to learn from, {len(X_test)} to label.\n")
+    print(f"{len(X_train)} recordings of two minutes for training, {len(X_test)} for testing.\n")
 
-    print(f"{'what it sees':<52}{'seconds right':>14}")
+    print(f"{'input':<52}{'accuracy':>14}")
     settings: dict[str, dict[str, Any]] = {
-        "each second alone": {"order": 0},
-        "and the two seconds before and after it": {"order": 0, "window": 2},
-        "and which activity follows which": {"order": 1, "window": 2},
+        "each second separately": {"order": 0},
+        "also the two seconds before and after": {"order": 0, "window": 2},
+        "also which activity follows which": {"order": 1, "window": 2},
     }
     for name, parameters in settings.items():
         crf = TreeCRF(n_rounds=60, max_depth=4, subsample=0.5, random_state=0, **parameters)

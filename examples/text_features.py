@@ -1,12 +1,12 @@
 """Attributes of words in text: a feature template to copy and change.
 
-A token is described by the names of the attributes that it has, such as ``word0=Paris`` or
-``shape-1=Aa``, which both estimators take as they are. Each group of attributes is one function of
-a sentence and a place in it, or of a document: a name that is ambiguous here is often clear
-elsewhere in the same text. `repetition` and `topic` look at the words of the document, and
-`second_look` at what a first model makes of them. Nothing is used but the text itself: no lists of
-names, no embeddings. ``named_entities.py`` trains on these attributes; run as a script, this file
-shows those of a word.
+A token is described by the names of its attributes, such as ``word0=Paris`` or ``shape-1=Aa``,
+which both estimators accept. Each group of attributes is one function of a sentence and a place in
+it, or of a document: a name that is ambiguous in one sentence is often clear in another.
+`repetition` and `topic` use the words of the document, and `second_look` uses the predictions of a
+first model for them. Only the text itself is used: no lists of names, no embeddings.
+``named_entities.py`` trains on these attributes. As a script, this file prints the attributes of
+one word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Labels = list[str]
 OUTSIDE = Token("<outside>", "<outside>", "<outside>")
 
 
-# ---------------------------------------------------------------- a word alone
+# ---------------------------------------------------------------- a single word
 
 
 @cache
@@ -101,7 +101,7 @@ def letters(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def tags(sentence: Sentence, at: int) -> Iterator[str]:
-    """Parts of speech, which a tagger has to give: of the word and its neighbours."""
+    """Parts of speech of the word and its neighbours, as given by a tagger."""
     near = [token_at(sentence, at + offset).tag for offset in (-1, 0, 1)]
     for offset, tag in enumerate(near, -1):
         yield f"tag{offset}={tag}"
@@ -141,7 +141,7 @@ def pairs(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def surroundings(sentence: Sentence, at: int) -> Iterator[str]:
-    """Words up to four places away, whichever place it is (disjunctive windows)."""
+    """Words up to four places away, regardless of the exact place (disjunctive windows)."""
     for token in sentence[max(at - 4, 0) : at]:
         yield f"left={token.word}"
     for token in sentence[at + 1 : at + 5]:
@@ -149,7 +149,7 @@ def surroundings(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def position(sentence: Sentence, at: int) -> Iterator[str]:
-    """Where in the sentence, and what kind of sentence: headlines, lines of tables."""
+    """Place in the sentence, and kind of sentence: headline, line of a table, ordinary text."""
     shape = short_shape(sentence[at].word)
     n_capitalised = sum(is_capitalised(token.word) for token in sentence)
     n_words = sum(token.word[:1].isalpha() for token in sentence)
@@ -188,7 +188,7 @@ class Repetitions:
                 self.acronyms["".join(word[0] for word in run)].append(run)
 
     def _find_runs(self) -> Iterator[list[tuple[str, ...]]]:
-        """For each token the run of capitalised words that it is in, for each sentence."""
+        """For each sentence, the run of capitalised words that each token is part of."""
         for sentence in self.document:
             found: list[tuple[str, ...]] = [()] * len(sentence)
             begin = 0
@@ -200,7 +200,7 @@ class Repetitions:
             yield found
 
     def others(self, number: int, at: int, most: int = 8) -> Iterator[tuple[Sentence, int, int]]:
-        """Sentence, place and number of the sentence of other occurrences, in any case."""
+        """Other occurrences, ignoring case: sentence, place in it, and number of the sentence."""
         word = self.document[number][at].word.lower()
         for place in [p for p in self.places[word] if p != (number, at)][:most]:
             yield self.document[place[0]], place[1], place[0]
@@ -239,7 +239,7 @@ def repetition(seen: Repetitions, number: int, at: int) -> Iterator[str]:
 
 
 def topic(seen: Repetitions, number: int, at: int) -> Iterator[str]:
-    """What the document is about, by the first words of it: cities play matches in sports."""
+    """Topic of the document, from its first words: in sports, the name of a city is a team."""
     shape = short_shape(seen.document[number][at].word)
     for word in seen.headline[:1]:
         yield f"headline={word}/{shape}"
@@ -312,11 +312,11 @@ def to_bioes(labels: Sequence[str]) -> Labels:
 def second_look(
     document: Document, marginals: Sequence[NDArray[Any]], classes: Sequence[str]
 ) -> list[list[list[str]]]:
-    """What a first model makes of the same word elsewhere in the document.
+    """Predictions of a first model for the same word elsewhere in the document.
 
-    As in Krishnan and Manning (2006), with probabilities in place of votes. ``marginals`` holds
-    those of ``classes`` at each token, (T, K) for each sentence; for training documents they must
-    come from models that did not see these documents.
+    As in Krishnan and Manning (2006), with probabilities instead of votes. ``marginals`` are the
+    probabilities of ``classes`` at each token, (T, K) for each sentence; for training documents
+    they must come from models that were not trained on these documents.
     """
     kinds = sorted({label[2:] or "O" for label in classes})
     member = np.array([[kind == (label[2:] or "O") for kind in kinds] for label in classes])

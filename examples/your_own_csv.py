@@ -1,7 +1,7 @@
-"""Train on a CSV file of your own: one row per moment, and a column that tells sequences apart.
+"""Train on your own CSV file: one row per time step, and a column with the sequence ids.
 
-This writes two small files first, days of a coffee machine, and then does with them in Python what
-the commands at the end do from a shell. ``--folder build`` keeps the files there.
+It first writes two small files with sensor data of a coffee machine, and then does in Python what
+the commands at the end do in a shell. ``--folder build`` keeps the files in that folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STAYS = {"off": 0.85, "heating": 0.6, "ready": 0.8, "brewing": 0.4}
 
 
 def write_days(path: Path, n_days: int, rng: np.random.Generator) -> None:
-    """Power, temperature and light in the kitchen; the power meter fails now and then."""
+    """Write power, temperature and light in the kitchen; some values of power are missing."""
     with path.open("w", newline="", encoding="utf8") as file:
         table = csv.writer(file)
         table.writerow(["day", "watts", "degrees", "light", "state"])
@@ -40,7 +40,7 @@ def write_days(path: Path, n_days: int, rng: np.random.Generator) -> None:
 
 
 def compare(folder: Path) -> None:
-    """Learn from train.csv, label test.csv."""
+    """Train on train.csv, and score test.csv."""
     print("The file begins like this:")
     print(*(folder / "train.csv").read_text().splitlines()[:4], sep="\n")
 
@@ -53,14 +53,14 @@ def compare(folder: Path) -> None:
     crf.save(folder / "coffee.hedgerow")
     crf = load(folder / "coffee.hedgerow")
 
-    print(f"\nrows right, each alone:       {alone.score(test.X, test.y):.1%}")
-    print(f"rows right, with neighbours:  {crf.score(test.X, test.y):.1%}")
+    print(f"\naccuracy, rows separately:  {alone.score(test.X, test.y):.1%}")
+    print(f"accuracy, with neighbours:  {crf.score(test.X, test.y):.1%}")
     importances = crf.importances()
-    print("\nWhat the trees look at most:")
+    print("\nThe most important features:")
     for feature, offset in list(zip(importances["feature"], importances["offset"], strict=True))[
         :4
     ]:
-        print(f"  {feature}, {'at the moment itself' if offset == 0 else f'{offset:+d} rows'}")
+        print(f"  {feature}, {'same row' if offset == 0 else f'{offset:+d} rows'}")
 
 
 def main() -> None:
@@ -76,7 +76,7 @@ def main() -> None:
         compare(folder)
     print(
         """
-The same from a shell, in that folder:
+The same in a shell, in that folder:
   hedgerow train train.csv -m coffee.hedgerow --label state --group day --window 2 \\
       --set n_rounds=60 --set max_depth=4 --set subsample=0.5 --seed 0
   hedgerow eval coffee.hedgerow test.csv

@@ -1,7 +1,6 @@
-"""Chromium without a window, driven over two pipes: no other package, no port, no network.
+"""Headless Chromium, controlled over two pipes: no other package, no port, no network.
 
-The browser is asked in the words of its DevTools protocol, one JSON message after the other, each
-ended by a NUL character.
+It uses the DevTools protocol: JSON messages, each terminated by a NUL character.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ FLAGS = (
 
 
 def find_chromium() -> tuple[str | None, str]:
-    """Path of the browser, or None; and why there is none."""
+    """Path of the browser, or None and the reason."""
     if sys.platform == "win32":
         return None, "Chromium is driven over inherited pipes, which Windows does not have"
     given = os.environ.get("CHROMIUM")
@@ -48,7 +47,7 @@ def find_chromium() -> tuple[str | None, str]:
     return found, "" if found else "no Chromium on PATH; set CHROMIUM to one, or install it"
 
 
-# Puts two files where the browser looks for them, and becomes the browser.
+# Moves two file descriptors to where the browser expects them, and executes the browser.
 BEGIN = """
 import os, sys
 hears, writes, *command = sys.argv[1:]
@@ -86,7 +85,7 @@ class Chromium:
         import fcntl  # Windows has none
 
         (hears, tells), (reads, writes) = os.pipe(), os.pipe()
-        # The browser listens at file 3 and answers at file 4; ours must not be in their way.
+        # The browser reads from descriptor 3 and writes to 4, so ours must have other numbers.
         theirs = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (hears, writes)]
         self._process = subprocess.Popen(
             [sys.executable, "-c", BEGIN, *map(str, theirs), *command],
@@ -102,7 +101,7 @@ class Chromium:
         for file in (self._out, self._in):
             file.close()
         try:
-            self._process.wait(5)  # it ends when nobody talks to it any more
+            self._process.wait(5)  # it exits when the pipe is closed
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -139,7 +138,7 @@ class Chromium:
         return answer
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Remember what pages ask for, and what goes wrong in them."""
+        """Record requests of pages, and errors in them."""
         details = event.get("params", {})
         if event.get("method") == "Network.requestWillBeSent":
             self.requests.append(details["request"]["url"])
@@ -149,7 +148,7 @@ class Chromium:
             self.complaints.append(json.dumps(details["entry"]))
 
     def open(self, path: Path) -> None:
-        """Open a page and wait until it says that it is ready."""
+        """Open a page and wait until it is ready."""
         self.requests, self.complaints = [], []
         self.ask("Page.navigate", url=path.resolve().as_uri())
         self.wait_for("document.documentElement?.dataset.ready !== undefined")
@@ -198,7 +197,7 @@ class Chromium:
         self.ask("Emulation.setEmulatedMedia", features=features)
 
     def picture(self, clip: Sequence[float] | None = None) -> bytes:
-        """What is seen, as a PNG; or a part of the whole page, (left, top, width, height)."""
+        """A screenshot as PNG, or a part of the whole page, (left, top, width, height)."""
         options: dict[str, Any] = {"format": "png", "captureBeyondViewport": clip is not None}
         if clip is not None:
             options["clip"] = dict(zip(("x", "y", "width", "height"), clip, strict=True), scale=1)

@@ -1,6 +1,6 @@
-"""What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C.
+"""Shared fixtures: both estimators, a model, the bytes of its file, and Ctrl-C.
 
-The process that starts the others reads this file too: fixtures import what takes time.
+The main process of pytest-xdist imports this file too, so slow imports are in fixtures.
 """
 
 import gc
@@ -8,8 +8,8 @@ import os
 import signal
 from functools import partial
 
-# Tests run side by side: more threads of BLAS and OpenMP than this would wait for each other, and
-# spin while they do. They are read when NumPy is imported.
+# Tests run in parallel: more BLAS and OpenMP threads than this would wait for each other in spin
+# locks. NumPy reads these variables when it is imported.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
@@ -17,17 +17,17 @@ from hypothesis import HealthCheck, settings
 
 import hedgerow
 
-# How long it takes to draw a case depends on what else the machine does.
+# The time to draw a case depends on the load of the machine.
 settings.register_profile(
     "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
 
-gc.disable()  # while thousands of tests are collected, which all stay
+gc.disable()  # while thousands of tests are collected, none of which can be freed
 
 
 def pytest_collection_finish():
-    """Nothing that is there by now goes away: the garbage collector need not look at it again."""
+    """Exclude all objects created so far from garbage collection."""
     gc.freeze()
     gc.enable()
 
@@ -40,7 +40,7 @@ def estimator(request):
 
 @pytest.fixture(scope="module")
 def make(estimator):
-    """A maker of estimators that train in no time."""
+    """A function that makes estimators that train fast."""
     from reference.estimators import small
 
     return partial(small, estimator)
@@ -48,7 +48,7 @@ def make(estimator):
 
 @pytest.fixture(scope="module")
 def model():
-    """It has everything that a file can hold."""
+    """A model with everything that a file can contain."""
     from reference.model_files import CHUNKS, FULL
 
     crf, X = FULL[hedgerow.LinearCRF]
@@ -64,7 +64,7 @@ def data():
 
 @pytest.fixture(autouse=True, scope="session")
 def write_without_waiting():
-    """No file of the tests must outlive a power failure: they do not wait for the disk."""
+    """Do not wait for the disk: files of the tests need not survive a power failure."""
     before, os.fsync = os.fsync, lambda descriptor: None
     yield
     os.fsync = before
@@ -72,7 +72,30 @@ def write_without_waiting():
 
 @pytest.fixture(autouse=True, scope="session")
 def heed_ctrl_c():
-    """Programs that a shell starts in the background ignore it; the tests that press it need it."""
+    """Enable SIGINT, which programs started in the background of a shell ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def device(tmp_path_factory):
+    """A GPU for kernels: the CPU by a shim, or with HEDGEROW_TEST_DEVICE=cuda a real one."""
+    if os.environ.get("HEDGEROW_TEST_DEVICE") == "cuda":
+        from hedgerow.cuda.cupy_device import find_device
+
+        return find_device()
+    from reference.cuda_shim import COMPILER, ShimDevice
+
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    # Of all processes that run tests side by side.
+    return ShimDevice(tmp_path_factory.getbasetemp().parent)
+
+
+@pytest.fixture
+def use_device(device, monkeypatch):
+    """Let TreeCRF(device="cuda") use that device."""
+    from hedgerow.cuda import cupy_device
+
+    monkeypatch.setattr(cupy_device, "find_device", lambda: device)

@@ -1,6 +1,6 @@
-"""Whether an installed package works: a minute's worth of everything that has to come with it.
+"""Smoke test of an installed package: everything that it must contain, in a minute.
 
-Run by `make wheel` in an environment that has the package and what it asks for, nothing else.
+Run by `make wheel` in an environment with only the package and its dependencies.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ CONLL = "the DT B\ncat NN I\nsat VB O\n\na DT B\ndog NN I\nran VB O\n\n" * 5
 
 
 def check_contents():
-    """Nothing but the package is installed, and the package is whole."""
+    """Only the package is installed, and it is complete."""
     home = Path(hedgerow.__file__).parent
     assert hedgerow.__version__ == version("hedgerow")
     assert (home / "py.typed").exists()
@@ -30,7 +30,7 @@ def check_contents():
 
 
 def check_estimators(folder):
-    """Both learn to read letters, and are the same after a round trip."""
+    """Both learn letters, and are the same after saving and loading."""
     X, y, _ = load_ocr()
     X, y = X[:60], y[:60]
     for crf in (hedgerow.TreeCRF(n_rounds=3), hedgerow.LinearCRF(max_iter=20, tol=0)):

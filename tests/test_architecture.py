@@ -1,4 +1,4 @@
-"""The layers of the library: every import goes down, those for types and lazy ones included."""
+"""The layers of the library: every import goes to a lower layer, even lazy ones and for types."""
 
 import ast
 import re

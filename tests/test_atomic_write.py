@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes."""
 
 import os
 import stat

@@ -21,7 +21,6 @@ PROGRAMS = {("stats/logistic.py", "from scipy.optimize import linprog")}
 # Sparse matrices, which scipy multiplies by itself.
 SPARSE = {
     ("stats/tallies.py", "weights @ self.counts"),
-    ("trellis/mixing.py", "edges @ averages"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: their files, and what they refuse."""
+"""Checkpoints: their files, and when they are refused."""
 
 import errno
 import multiprocessing
@@ -67,17 +67,17 @@ def test_what_does_not_matter_may_differ(checkpoint):
         ({"class_weight": {1: 2}}, {}, r"class_weight was None and is {1: 2} now"),
         ({"max_bins": 9, "order": 2}, {}, r"max_bins was 255 and is 9 now, order was 1 and is 2"),
         ({"random_state": 1}, {}, r"random_state was 0 and is 1 now"),
-        ({}, {"X": [x + 1 for x in X]}, r"X is not what it was"),
-        ({}, {"y": [[2 - label for label in labels] for labels in Y]}, r"y is not what it was"),
+        ({}, {"X": [x + 1 for x in X]}, r"X has changed"),
+        ({}, {"y": [[2 - label for label in labels] for labels in Y]}, r"y has changed"),
         ({}, {"sample_weight": np.full(24, 2.0)}, r"sample_weight was not given and is given now"),
         ({}, {"eval_set": None}, r"eval_set was given and is not given now"),
-        ({}, {"eval_set": make_data(2, 8)}, r"eval_set is not what it was"),
+        ({}, {"eval_set": make_data(2, 8)}, r"eval_set has changed"),
         ({}, {"init": small(n_rounds=1).fit(X, Y)}, r"init was not given and is given now"),
     ],
 )
 def test_another_training_is_refused(parameters, data, message, checkpoint):
     checkpoint.path.write_bytes(file_of("another"))
-    with pytest.raises(ValueError, match=f"'.*kept' belongs to another training: {message}"):
+    with pytest.raises(ValueError, match=f"'.*kept' belongs to another training run: {message}"):
         small(**parameters).fit(
             **{"X": X, "y": Y, "eval_set": EVAL_SET} | data, checkpoint=checkpoint
         )
@@ -97,7 +97,7 @@ def test_other_values_of_the_same_type_are_refused(name, before, now, message, c
     # They begin with 0, and no 2 comes after a 2.
     labels = [[0, *(label % 2 for label in each[2:]), 2][-len(each) :] for each in Y]
     small(n_rounds=2, warm_rounds=1, **{name: before}).fit(X, labels, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match=rf"belongs to another training: .*{message}"):
+    with pytest.raises(ValueError, match=rf"belongs to another training run: .*{message}"):
         small(n_rounds=2, warm_rounds=1, **{name: now}).fit(X, labels, checkpoint=checkpoint)
 
 
@@ -119,7 +119,7 @@ def test_other_types_of_the_same_values_go_on(before, now, checkpoint):
 
 def test_an_objective_that_cannot_be_described_is_refused(checkpoint):
     crf = small(n_rounds=2, objective=Power(lambda: 2))
-    with pytest.raises(TypeError, match=r"Power, which a checkpoint cannot tell from another: obj"):
+    with pytest.raises(TypeError, match=r"Power, which a checkpoint cannot compare: obj"):
         crf.fit(X, Y, checkpoint=checkpoint)
     assert not checkpoint.path.exists()
 
@@ -170,7 +170,7 @@ def test_damaged_files_are_refused(checkpoint):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-FLAT = [x * 0 for x in X]  # what is learnt of others does not help here: no round is kept
+FLAT = [x * 0 for x in X]  # training on other data does not help here: no round is kept
 WEIGHTS = {"reg_lambda": 0.1, "max_iter": 9, "warm_iter": 1, "tol": 0, "n_jobs": 1}
 TRAININGS = {
     "another": (small(), {"eval_set": EVAL_SET}),
@@ -186,7 +186,7 @@ APART = "its planes do not fit together"
 # By training: what is put in which place of its checkpoint, and the message.
 FORGED = {
     "trees": [
-        ("identity", {}, "valid model: whose training it is"),
+        ("identity", {}, "valid model: the training run that it belongs to"),
         ("seed", "7", "its seed"),
         ("seed", -1, "its seed"),
         ("best_step", "7", "its best step"),
@@ -265,7 +265,9 @@ def test_a_description_that_makes_no_sense_is_refused(forged, checkpoint):
     kind, state = persist.read(checkpoint.path.read_bytes())
     state.metadata["identity"]["parameters"]["objective"] = forged
     persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=r"whose training it is; delete the file"):
+    with pytest.raises(
+        ModelFileError, match=r"the training run that it belongs to; delete the file"
+    ):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
@@ -280,7 +282,9 @@ def test_an_objective_is_the_same_wherever_it_lies(checkpoint):
 
 def test_models_and_checkpoints_are_not_taken_for_each_other(checkpoint):
     crf = small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
-    with pytest.raises(ModelFileError, match=r"it is the checkpoint of a training, not a model"):
+    with pytest.raises(
+        ModelFileError, match=r"it is the checkpoint of a training run, not a model"
+    ):
         load(checkpoint.path)
     crf.save(checkpoint.path)
     with pytest.raises(ModelFileError, match=r"it holds a TreeCRF, not a checkpoint; delete"):
@@ -327,7 +331,7 @@ def test_every_end_of_a_training_releases_the_lock(error, checkpoint, tmp_path):
         small(callbacks=[stop_at(5, error)]).fit(X, Y, checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == [checkpoint.path]
     small().fit(X, Y, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match="belongs to another training"):
+    with pytest.raises(ValueError, match="belongs to another training run"):
         small(max_depth=3).fit(X, Y, checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == [checkpoint.path]
 

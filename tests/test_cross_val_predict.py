@@ -1,4 +1,4 @@
-"""Every sequence predicted by a model that has not seen it."""
+"""Every sequence is predicted by a model that was not trained on it."""
 
 import numpy as np
 import pandas as pd

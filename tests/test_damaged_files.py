@@ -1,4 +1,4 @@
-"""Model files that are damaged, foreign or make no sense are refused in words."""
+"""Damaged, foreign or inconsistent model files are refused with a clear error."""
 
 import io
 import json

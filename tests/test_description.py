@@ -1,4 +1,4 @@
-"""Descriptions: equal for what is the same, others for others, and refused where none is true."""
+"""Descriptions of parameters: equal if and only if the values are; others are refused."""
 
 import json
 from collections import namedtuple
@@ -50,7 +50,7 @@ class Slotted(Brier):
 
 
 class More(Mixed):
-    """No dataclass of its own."""
+    """A subclass of a dataclass that is not a dataclass itself."""
 
 
 def describe_alike(*values):
@@ -155,17 +155,17 @@ class Named(namedtuple("Named", "power"), Brier):
         (Mixed(print), r"objective.first is of type builtin_function_or_method; expected"),
         (Mixed(Mixed(print)), r"objective.first.first is of type builtin_function_or_method"),
         (More(1), r"objective.lock is of type object; expected"),
-        (Slots(), r"objective is a Slots, which holds more than its attributes"),
-        (BelowSlots(), r"objective is a Slots, which holds more than its attributes"),
-        (Weights(a=1), r"objective is a dict, which holds more than its attributes"),
-        (Named(1), r"objective is a tuple, which holds more than its attributes"),
+        (Slots(), r"objective is a Slots, whose attributes are not its whole state"),
+        (BelowSlots(), r"objective is a Slots, whose attributes are not its whole state"),
+        (Weights(a=1), r"objective is a dict, whose attributes are not its whole state"),
+        (Named(1), r"objective is a tuple, whose attributes are not its whole state"),
         (
             SimpleNamespace(value=print, gradient=print),
-            r"objective is a SimpleNamespace, which holds more than its attributes",
+            r"objective is a SimpleNamespace, whose attributes are not its whole state",
         ),
     ],
 )
 def test_objects_that_cannot_be_told_apart_are_refused(objective, message):
-    name = f"objective is a .*{type(objective).__name__}, which a checkpoint cannot tell from"
-    with pytest.raises(TypeError, match=f"{name} another: {message}.*; make it a dataclass whose"):
+    name = f"objective is a .*{type(objective).__name__}, which a checkpoint cannot compare"
+    with pytest.raises(TypeError, match=f"{name}: {message}.*; make it a dataclass whose"):
         describe("objective", objective)

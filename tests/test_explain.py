@@ -1,4 +1,4 @@
-"""Explanations: additive, and in every part what listing all labellings gives."""
+"""Explanations: additive, and every part equals enumeration."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Fingerprints: the same for the same data, others for others."""
+"""Fingerprints: equal if and only if the data are."""
 
 import tracemalloc
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""L-BFGS: minima of smooth losses, and what is said where there is none."""
+"""L-BFGS: minima of smooth losses, and warnings if there is none."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Locks: one training at a time, and none that a kill leaves behind."""
+"""Locks: one training run at a time, released after a kill."""
 
 import errno
 import itertools
@@ -121,7 +121,7 @@ def test_a_kill_releases_it(path, tmp_path):
 
 
 class Interrupt:
-    """A Ctrl-C after so many lines, and returns, that are run in the given modules."""
+    """A Ctrl-C after this many executed lines and returns in the given modules."""
 
     def __init__(self, n_left, *modules):
         self._n_left = n_left
@@ -225,7 +225,7 @@ def test_a_file_system_without_locks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.ENOLCK))
     message = (
         r"the checkpoint '.*kept' is on a file system without file locking \(.*\); make sure that "
-        "no other training uses it"
+        "no other training run uses it"
     )
     with pytest.warns(UserWarning, match=message):
         lock = Lock.acquire(path)

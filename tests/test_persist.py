@@ -1,4 +1,4 @@
-"""Model files: what is saved comes back, and what is damaged is refused in words."""
+"""Model files: saving and loading; damaged files are refused with a clear error."""
 
 import hashlib
 import io

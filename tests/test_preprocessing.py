@@ -204,14 +204,14 @@ def test_transformers_that_learn_from_labels_see_those_that_are_known(gap):
             TABLE,
             None,
             ValueError,
-            "OneHotEncoder gives a sparse matrix, beside which the group column 'walk' of",
+            "OneHotEncoder returns a sparse matrix, which cannot contain the group column 'walk'",
         ),
         (
             SequenceTransformer(PCA(1), group_column=2),
             np.column_stack([ROWS, np.zeros(8)]),
             None,
             ValueError,
-            "group_column is 2, but the transformer gives 1 column, so that it cannot keep its",
+            "group_column is 2, but the transformer returns 1 column, so the column cannot keep",
         ),
     ],
 )

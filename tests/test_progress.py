@@ -1,4 +1,4 @@
-"""Progress of a training: a bar where somebody watches, lines in a log, or nothing."""
+"""Progress of training: a bar in a terminal, lines in a log, or nothing."""
 
 import io
 import re

@@ -1,7 +1,7 @@
-"""What can be plugged in: a potential and a trellis of one's own, in training and prediction.
+"""Extension points: a custom potential and a custom trellis, in training and prediction.
 
-Both estimators are trained with scores that are given from outside, over a graph that is no chain:
-each label depends on the first one of its sequence. What comes out is compared with enumeration.
+Both estimators are trained with given scores, on a graph that is not a chain: each label depends on
+the first one of its sequence. Results are compared with enumeration.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ OTHERS = [RNG.normal(size=(3, 2)), RNG.normal(size=(1, 2))]
 
 
 class Given(Potential):
-    """Scores from outside: the first column speaks for the first label, the second against it."""
+    """Given scores: the first column is evidence for the first label, the second against it."""
 
     def prepare(self, sequences, n_threads):
         scores = sequences.dense[:, :1] * [1.5, 0.0, -0.5] - sequences.dense[:, 1:] * [1.0, 0, 0]

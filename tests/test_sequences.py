@@ -1,4 +1,4 @@
-"""The container: shapes out mirror shapes in, and bad numbers are named."""
+"""The container of sequences: shapes are preserved, and errors name invalid numbers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Training for what will be measured: what holds of both estimators and of every objective."""
+"""Objectives: properties of both estimators with every objective."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ class SoftF1:
 
 
 def value_of(objective, crf, X, y):
-    """What a model is worth, per position."""
+    """The value of the objective per position."""
     codes = np.searchsorted(crf.classes_, np.concatenate(y)).astype(np.int32)
     weights = np.ones(len(codes))
     return objective.value(crf.predict_proba(X), codes, weights) / len(codes)
@@ -243,7 +243,7 @@ def test_parameters_that_make_no_sense(estimator, parameters, message):
 
 
 def test_the_margin_needs_all_labels():
-    message = "objective='max_margin' compares whole labellings, but y["
+    message = "objective='max_margin' needs all labels, but y["
     crf = LinearCRF(objective="max_margin")
     refuses(ValueError, message, crf.fit, X, hide(Y))
     refuses(ValueError, f"in eval_set: {message}", crf.fit, X, Y, eval_set=(X, hide(Y)))

@@ -1,4 +1,4 @@
-"""How much sequences and labels count."""
+"""Weights of sequences and labels."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ USUAL = {
         "max_depth": 3,
         "min_child_weight": 0.1,
         "min_split_gain": 1e-6,  # less is never enough
-        "trim": 1e-9,  # slopes of unknown labels are 0 but for rounding
+        "trim": 1e-9,  # slopes of unknown labels are 0 up to rounding
         "max_step": None,
         "n_jobs": 1,
     },
@@ -44,7 +44,7 @@ def fit(estimator, X, y, sample_weight=None, **parameters):
 
 
 def assert_same(first, second, factor=1):
-    """The same model but for rounding; of weights the loss may be a multiple."""
+    """The same model up to rounding; the loss of a linear model may be a multiple."""
     if isinstance(first, TreeCRF):
         assert first.loss_ == pytest.approx(second.loss_, rel=1e-6)
         np.testing.assert_allclose(first.predict_proba(X), second.predict_proba(X), atol=1e-6)
@@ -195,7 +195,8 @@ def test_bad_weights_for_a_flat_input(sample_weight, message):
 
 def test_rows_that_differ_in_weight_need_labels(make):
     gaps = np.where(GROUPS == 3, None, LABELS)
-    message = f"sample_weight weighs every row on its own, but y[{np.argmax(GROUPS == 3)}] is"
+    first = np.argmax(GROUPS == 3)
+    message = f"different weights in a sequence needs all labels, but y[{first}] is"
     refuses(ValueError, message, make().fit, ROWS, gaps, np.arange(len(ROWS)), GROUPS)
     assert make().fit(ROWS, gaps, np.ones(len(ROWS)), GROUPS).loss_ > 0
 

@@ -1,8 +1,8 @@
-"""How the scripts of a paper run their experiments.
+"""Runs the experiments of a paper.
 
-An experiment of a paper is a module ``PAPER_NAME`` with ``measure(part, options)``, which gives a
-record of one part, ``summarise(runs)``, which makes one record of all parts, and perhaps
-``draw(summary)``, which makes a picture. Each part runs in a fresh process, so that its peak memory
+An experiment of a paper is a module ``PAPER_NAME`` with ``measure(part, options)``, which returns
+the record of one part, ``summarise(runs)``, which combines the records of all parts, and optionally
+``draw(summary)``, which draws a figure. Each part runs in a fresh process, so that its peak memory
 is its own: the script starts itself again with ``--side NAME:PART``.
 """
 
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run_trainings(
     train: Callable[..., Result], cases: Iterable[tuple[Any, ...]], jobs: int | None
 ) -> list[Result]:
-    """Many small trainings side by side, in processes, each of which is to use one thread."""
+    """Run many small training runs in parallel processes, each with one thread."""
     from joblib import Parallel, delayed
 
     found: list[Result] = Parallel(n_jobs=jobs or -1)(delayed(train)(*case) for case in cases)
@@ -45,12 +45,12 @@ def run_trainings(
 
 
 def load_experiment(paper: str, name: str) -> ModuleType:
-    """Imported by name, so that a process holds nothing but what its own experiment needs."""
+    """Import an experiment by name, so that a process loads only what it needs."""
     return import_module(f"{paper}_{name}")
 
 
 def run_part(paper: str, options: argparse.Namespace) -> None:
-    """What a fresh process does: one part of one experiment, its record left in the folder."""
+    """Run one part of an experiment in a fresh process, and write its record to the folder."""
     name, part = options.side.split(":")
     record = load_experiment(paper, name).measure(part, options)
     record["peak_memory_mib"] = common.peak_memory_mib()
@@ -58,7 +58,7 @@ def run_part(paper: str, options: argparse.Namespace) -> None:
 
 
 def run_experiment(paper: str, name: str, parts: Sequence[str], repeats: int) -> common.Record:
-    """Run the parts in turn, the whole so often, and sum up their records."""
+    """Run all parts, repeatedly, and summarise their records."""
     runs: dict[str, list[common.Record]] = {part: [] for part in parts}
     for _ in range(repeats):
         for part, records in runs.items():
@@ -71,14 +71,14 @@ def run_experiment(paper: str, name: str, parts: Sequence[str], repeats: int) ->
 
 
 def prepare_plots() -> None:
-    """Before the work and not after, so that the absence of matplotlib shows in time."""
+    """Import matplotlib before the work, so that it fails early if it is missing."""
     import matplotlib
 
     matplotlib.use("Agg")
 
 
 def draw_plots(paper: str, results: dict[str, common.Record], folder: Path) -> None:
-    """A picture of each result whose experiment can draw one."""
+    """Draw a figure for each experiment that has one."""
     for name, summary in results.items():
         module = load_experiment(paper, name)
         if hasattr(module, "draw"):
@@ -106,7 +106,7 @@ def read_options(paper: str, names: Sequence[str], description: str | None) -> a
 
 
 def run_paper(paper: str, names: Sequence[str], title: str, description: str | None) -> None:
-    """What the script of a paper does: the one experiment that the command line asks for."""
+    """Run the experiment that the command line names."""
     options = read_options(paper, names, description)
     if options.side:
         run_part(paper, options)

@@ -3,9 +3,9 @@ for Conditional Random Fields", with TreeCRF.
 
     gbcrf.py EXPERIMENT [--only PART ...] [--jobs N] [--quick] [...]
 
-Each experiment says with ``gbcrf.py EXPERIMENT --help`` what it does and which options it has. It
-has parts, each run in a fresh process so that its peak memory is its own. One JSON document goes
-to stdout, progress to stderr, pictures to the folder of ``--plots``.
+``gbcrf.py EXPERIMENT --help`` describes an experiment and its options. It has parts, each run in a
+fresh process so that its peak memory is its own. One JSON document goes to stdout, progress to
+stderr, pictures to the folder of ``--plots``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Figure 1: convergence on OCR letters, and how far gamma is from the smallest that will do.
+"""Figure 1: convergence on OCR letters, and how close gamma is to the smallest valid value.
 
 Left, the training loss by round of second-order and first-order boosting, both with a learning rate
-of 1. Steps that would raise the loss are halved, on both sides. Right, gamma by mixing rates, by
-brute force and by length, on the 500 shortest words, as the model grows. Trained on folds 1 to 9.
+of 1. Both use backtracking: steps are halved until the loss does not increase. Right, gamma by
+mixing rates, by brute force and by length, on the 500 shortest words, as the model grows. Trained
+on folds 1 to 9.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
 def follow_gamma(
     X: list[Any], y: list[Any], rounds: int, options: argparse.Namespace, parameters: Any
 ) -> list[common.Record]:
-    """Gammas after the first round and every few more; going on equals one long training."""
+    """Gammas after the first round and every few more; warm starts give the same as one long
+    run."""
     n_shortest = QUICK_SHORTEST if options.quick else N_SHORTEST
     words = sorted(X, key=len)[:n_shortest]
     every = 2 if options.quick else options.every
@@ -87,7 +89,7 @@ def follow_gamma(
 
 
 def score_words(crf: TreeCRF, words: list[Any]) -> Scores:
-    """Scores of words that are few enough to come in one batch."""
+    """Scores of words that fit into one batch."""
     (potentials,) = crf.model_.scores(read_inputs(crf, RawData(words)).sequences, 1)
     return potentials
 
@@ -115,7 +117,7 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
         points = summary["gamma"]["points"]
         summary["mixing_over_exact_at_most"] = max(p["mixing_over_exact"] for p in points)
         summary["published_mixing_over_exact_at_most"] = 2.3
-        # Single precision: a bound may fall short by its rounding.
+        # A bound in single precision may be too small by a rounding error.
         summary["mixing_is_a_bound"] = all(
             p["least_mixing_over_largest"] > 1 - 1e-5 for p in points
         )

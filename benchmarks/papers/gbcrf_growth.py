@@ -2,8 +2,8 @@
 
 Positions: bases of genomes labelled by gene (K = 3), one column, a window of 10, pieces of 10,000.
 Labels: 50,000 positions, 20 columns of numbers, labels drawn from a Markov chain. Order: OCR
-letters, nine folds. A few rounds each; a growth exponent is the slope of a line through the
-logarithms, so 1 is growth in proportion.
+letters, nine folds. Each has a few rounds. A growth exponent is the slope of a line through the
+logarithms, so 1 means linear growth.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = (
 ROUNDS = 5
 
 PIECE = 10_000
-# Before this position genes of the reverse strand are rare: ten thousand bases would lack a label.
+# Before this position genes of the reverse strand are rare: a label would be missing.
 FIRST_BASE = 80_000
 WINDOW = 10
 
@@ -78,7 +78,7 @@ def draw_sequences(n_labels: int, n_positions: int) -> tuple[list[Any], list[Any
 def read_part(
     axis: str, size: int, options: argparse.Namespace
 ) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """X, y and the parameters that go with them."""
+    """X, y and parameters."""
     if axis == "N":
         n_positions = PIECE * (1 + N_POSITIONS.index(size)) if options.quick else size
         return *read_bases(options.data, n_positions), {"window": WINDOW}

@@ -1,9 +1,9 @@
-"""JPred4: secondary structure of proteins, 3 and 8 states, on the blind set; and what windows cost.
+"""JPred4: secondary structure of proteins, 3 and 8 states, on the blind set; cost of windows.
 
 A residue has 44 numbers, 20 of its PSI-BLAST profile and 24 of its HMMER profile. TreeCRF looks at
-a window of residues; XGBoost and the linear CRF get the same windows spelled out, NaN beyond the
-ends (0, the mean, for the linear CRF, whose columns are standardised). One fold of the training
-sequences decides when the trees stop. The memory parts train for a few rounds with windows of
+a window of residues; XGBoost and the linear CRF get the same windows as lag features, NaN beyond
+the ends (0, the mean, for the linear CRF, whose columns are standardised). One fold of the training
+sequences is used for early stopping. The memory parts train for a few rounds with windows of
 several widths.
 """
 
@@ -56,7 +56,7 @@ class Proteins:
     offsets: NDArray[np.int64]
 
     def windows(self, reach: int, outside: float) -> NDArray[np.float32]:
-        """Rows of all residues from `reach` before to `reach` after, (N, 44 (2 reach + 1))."""
+        """Rows of the residues from `reach` before to `reach` after, (N, 44 (2 reach + 1))."""
         n_rows, n_columns = self.rows.shape
         wide = np.full((n_rows, 2 * reach + 1, n_columns), outside, np.float32)
         lengths = np.diff(self.offsets)
@@ -68,12 +68,12 @@ class Proteins:
         return wide.reshape(n_rows, -1)
 
     def cut(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
-        """An array over all residues as one for each protein."""
+        """Split an array over all residues into one array per protein."""
         return np.split(rows, self.offsets[1:-1])
 
 
 def read_proteins(options: argparse.Namespace, states: str) -> dict[str, Proteins]:
-    """Proteins to train on, to stop by (dev) and to test on."""
+    """Proteins for training, early stopping (dev) and testing."""
     with np.load(options.data / "jpred4" / "jpred4.npz") as arrays:
         pssm, hmm = arrays["pssm"], arrays["hmm_e5"]
         rows = np.hstack([pssm.astype(np.float32), hmm.astype(np.float32) / np.float32(1e5)])
@@ -173,7 +173,7 @@ def measure_linear(
 
 
 def measure_memory(side: str, window: int, options: argparse.Namespace) -> common.Record:
-    """Memory from the rows to the trained model, the windows that XGBoost needs included."""
+    """Memory from the rows to the trained model, including the windows that XGBoost needs."""
     train = read_proteins(options, "3")["train"]
     before = common.memory_before_training_mib(MEMORY_SIDES[side])
     if side == "trees":

@@ -1,9 +1,9 @@
 """CoNLL-2003: named entities, with words and their parts as attributes of a dict.
 
 Labels are turned into BIO for all sides. TreeCRF is tried in two ways: on the attributes of a token
-with ``window=2``, and on attributes that spell out words, parts of speech and shapes of neighbours.
-The linear CRFs get the latter. "base" in front of either: trees on top of a linear CRF that gets
-the latter. Trees stop by the loss on testa; F1 is counted as conlleval does.
+with ``window=2``, and on attributes that include words, parts of speech and shapes of neighbours.
+The linear CRFs get the latter. "base" before either name: trees on top of a linear CRF that gets
+the latter. Early stopping uses the loss on testa; F1 is counted as in conlleval.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def shape(word: str) -> str:
 
 
 def token_item(word: str, tag: str, chunk: str) -> Item:
-    """Attributes of a token alone."""
+    """Attributes of a single token."""
     outline = shape(word)
     item: Item = {
         "word": word,
@@ -83,7 +83,7 @@ def token_item(word: str, tag: str, chunk: str) -> Item:
 
 
 def spell_neighbours(items: list[Item]) -> list[Item]:
-    """The same items with words, parts of speech and shapes of their neighbours."""
+    """The same items, with the words, parts of speech and shapes of their neighbours."""
     wide = []
     for at, item in enumerate(items):
         more: Item = {}
@@ -154,12 +154,12 @@ def train_trees(
 
 
 def tag(crf: TreeCRF, X: Any, *, spells: bool) -> Any:
-    """Label items, which are spelled out for the base if that needs it."""
+    """Label items, with attributes of neighbours for the base if it needs them."""
     return crf.predict(X, X_base=list(map(spell_neighbours, X)) if spells else None)
 
 
 def f1_of(tag: common.Tag, X: Any, y: Any) -> tuple[float, common.Record]:
-    """F1 in percent, and how fast the labels came."""
+    """F1 in percent, and tokens per second."""
     from hedgerow.metrics import chunk_scores
 
     tagged = common.tag_record(tag, X, passes=3)

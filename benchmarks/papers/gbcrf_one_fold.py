@@ -19,9 +19,9 @@ from gbcrf_table2 import (
 __all__ = ["PARTS", "add_options", "measure", "summarise"]
 
 PARTS = ("1", "2", "3", "4", "5")
-# Few examples of each letter: short steps, and trees that differ from one another.
+# There are few examples of each letter: small steps, and sampling.
 SETTINGS = {"learning_rate": 0.1, "colsample_bytree": 0.15, "subsample": 0.8}
-ROUNDS = (300, 100)  # of pairs alone, of longer patterns
+ROUNDS = (300, 100)  # for pairs only, and for longer patterns
 
 
 def measure(part: str, options: argparse.Namespace) -> common.Record:

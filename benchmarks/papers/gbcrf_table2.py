@@ -1,9 +1,9 @@
 """Table 2: error on OCR letters by ten-fold cross-validation, trained on nine folds.
 
 The methods of the paper, boosting with label patterns of up to four letters, and boosting on top of
-a linear CRF, cross-fitted unless ``--set base_folds=0`` says otherwise. The penalty of
-the linear CRF is chosen on every tenth training word of the first fold, the depth of LogitBoost by
-cross-validation within the training words of the first fold.
+a linear CRF, cross-fitted unless ``--set base_folds=0`` is given. The penalty of the linear CRF is
+chosen on every tenth training word of the first fold, the depth of LogitBoost by cross-validation
+within the training words of the first fold.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def tree_trainer(options: argparse.Namespace, **parameters: Any) -> Train:
 
 
 def logitboost_trainer(options: argparse.Namespace, held: int) -> Train:
-    """Trains with the depth that does best by cross-validation."""
+    """Train with the depth that is best in cross-validation."""
     fit = tree_trainer(options, **TREES["logitboost"])
     X, y, _, _ = split_words(held)
     search = GridSearchCV(TreeCRF(**fit.keywords), {"max_depth": DEPTHS}, cv=N_PARTS, refit=False)
@@ -80,7 +80,7 @@ def logitboost_trainer(options: argparse.Namespace, held: int) -> Train:
 
 
 def linear_trainer(options: argparse.Namespace, held: int) -> Train:
-    """Trains with the penalty that does best on words set aside."""
+    """Train with the penalty that is best on held-out words."""
     parameters = {"n_jobs": options.jobs}
     if options.quick:
         parameters |= {"max_iter": QUICK_ITERATIONS, "tol": 0}

@@ -1,7 +1,7 @@
 """CoNLL-2000 chunking with CRF++'s template: order 1, order 1 within BIO, order 2 within BIO.
 
-Each model is trained in a fresh process on the same lists of attribute strings, for the same
-number of L-BFGS iterations. Within BIO no labelling may hold an I-X that does not continue an X.
+Each model is trained in a fresh process on the same lists of attribute strings, for the same number
+of L-BFGS iterations. With BIO constraints an I-X must continue an X.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QUICK_SENTENCES = 500
 
 
 def count_illegal(labellings: Iterable[Sequence[str]]) -> int:
-    """How many labels I-X stand first or after anything but B-X and I-X."""
+    """Number of labels I-X that come first, or after anything other than B-X and I-X."""
     return sum(
         label.startswith("I-") and before not in (label, "B-" + label[2:])
         for labels in labellings

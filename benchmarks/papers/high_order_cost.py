@@ -1,4 +1,4 @@
-"""What label patterns cost: time of forward-backward a position, from 10^2 to 10^5 patterns.
+"""Cost of label patterns: time of forward-backward per position, for 10^2 to 10^5 patterns.
 
 Patterns are the most frequent substrings of a random text in which a label depends on the three
 before it, so that they overlap as those of real data do. One thread throughout.
@@ -35,10 +35,10 @@ CONTEXT = 3
 N_NEXT = 6
 LENGTH = 50
 MOST_SEQUENCES = 64
-SEQUENCES_AT_A_TIME = 4  # how many the kernel takes in step: whole groups only, to compare alike
-ARC_VISITS = 400_000_000  # fewer sequences where so many of them would visit more arcs
+SEQUENCES_AT_A_TIME = 4  # of the kernel; only whole groups, for a fair comparison
+ARC_VISITS = 400_000_000  # fewer sequences if they would visit more arcs than this
 PASSES = 5
-ROOM_FOR_NOISE = 1.1  # a step of the measured time may be this much above that of the arcs
+ROOM_FOR_NOISE = 1.1  # time may grow by this factor more than the number of arcs
 
 Pattern = tuple[int, ...]
 
@@ -48,7 +48,7 @@ def random_text(n_labels: int, rng: np.random.Generator) -> NDArray[np.int64]:
     n_contexts = n_labels**CONTEXT
     next_labels = rng.random((n_contexts, n_labels)).argsort(axis=1)[:, :N_NEXT].tolist()
     choices = rng.integers(N_NEXT, size=TEXT_LENGTH)
-    # The lesser of two draws: the first of the next labels are the likelier ones.
+    # The minimum of two draws: the first of the next labels are more probable.
     choices = np.minimum(choices, rng.integers(N_NEXT, size=TEXT_LENGTH)).tolist()
     text, context = [], 0
     for choice in choices:
@@ -59,14 +59,14 @@ def random_text(n_labels: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def frequent_patterns(text: NDArray[np.int64], n_labels: int, n_patterns: int) -> list[Pattern]:
-    """The most frequent substrings of up to LONGEST labels, the shorter first among equals.
+    """The most frequent substrings of up to LONGEST labels; of equal ones, the shorter first.
 
-    With a pattern all its substrings are there, since they occur at least as often.
+    All substrings of a pattern are included, since they occur at least as often.
     """
     lengths, codes, counts = [], [], []
     code = np.zeros(len(text) + 1, dtype=np.int64)
     for length in range(1, LONGEST + 1):
-        # The number that the substring of this length makes in base K, wherever one begins.
+        # The substring of this length at each position, as a number in base K.
         code = code[:-1] * n_labels + text[length - 1 :]
         distinct, count = np.unique(code, return_counts=True)
         lengths.append(np.full(len(distinct), length))
@@ -85,7 +85,7 @@ def decode_pattern(code: int, length: int, n_labels: int) -> Pattern:
 
 
 def batch_size(n_arcs: int) -> int:
-    """Number of sequences, so that the large automata do not take minutes."""
+    """Number of sequences, few enough that large automata do not take minutes."""
     n_groups = ARC_VISITS // (n_arcs * LENGTH * SEQUENCES_AT_A_TIME)
     return min(max(n_groups, 1) * SEQUENCES_AT_A_TIME, MOST_SEQUENCES)
 
@@ -104,7 +104,7 @@ def measure_patterns(
     """Times of building the automaton, scoring its arcs, and forward-backward over a batch."""
     with common.Stopwatch() as build:
         automaton = Automaton.build(n_labels, patterns)
-        _ = automaton.program  # what the kernels want is made at first use
+        _ = automaton.program  # first use prepares the data for the kernels
     pattern_scores = rng.standard_normal(len(patterns))
     arcs = automaton.arc_scores(pattern_scores)
     nodes, offsets = random_nodes(batch_size(automaton.n_arcs), n_labels, rng)
@@ -169,7 +169,7 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
 
 
 def add_steps(records: list[common.Record]) -> None:
-    """To each record but the first, how much time and arcs have grown since the one before."""
+    """Add to each record but the first the growth of time and arcs since the previous one."""
     for before, record in pairwise(records):
         time, arcs = (
             record[name] / before[name] for name in ("microseconds_per_position", "n_arcs")
@@ -181,7 +181,7 @@ def add_steps(records: list[common.Record]) -> None:
 
 
 def judge(records: list[common.Record]) -> common.Record:
-    """How much time, arcs, and arcs and states together have grown from the first to the last."""
+    """Growth of time, of arcs, and of arcs plus states, from the first to the last record."""
     first, last = records[0], records[-1]
     time, arcs = (last[name] / first[name] for name in ("microseconds_per_position", "n_arcs"))
     both, both_first = (record["n_arcs"] + record["n_states"] for record in (last, first))
@@ -197,7 +197,7 @@ def judge(records: list[common.Record]) -> common.Record:
 
 
 def cache_sizes() -> dict[str, str]:
-    """Of the first core's caches of data, where the system tells; such as ``{"L2": "512K"}``."""
+    """Sizes of the data caches of the first core, if known, such as ``{"L2": "512K"}``."""
     folders = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
     facts = [[(f / n).read_text().strip() for n in ("type", "level", "size")] for f in folders]
     return {f"L{level}": size for kind, level, size in facts if kind != "Instruction"}

@@ -1,10 +1,11 @@
-"""Figure 3: labels of another genre than that of training, with and without high-order patterns.
+"""Figure 3: trained on one genre, tested on another, with and without high-order patterns.
 
-The paper's data, named entities in four genres, are not free. In their place: the parts of speech
-of the English Web Treebank, whose documents are of five genres, all 20 pairs of a genre to train on
-and another to test on. Attributes are those of the paper: the word, its neighbours, and the case of
-all three. "Attributes on patterns" has weights for the case together with each label pattern too.
-The sign test takes the pairs to be independent, which they are not: each genre is in eight of them.
+The paper's data, named entities in four genres, are not free. Instead, we use the parts of speech
+of the English Web Treebank, whose documents have five genres: all 20 pairs of a genre for training
+and another for testing. Attributes are those of the paper: the word, its neighbours, and the case
+of all three. "Attributes on patterns" has weights for the case together with each label pattern
+too. The sign test assumes that the pairs are independent, which they are not: each genre is in
+eight of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from high_order_training import train
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CASE = "Z:"  # what the names of attributes on label patterns begin with
+CASE = "Z:"  # prefix of the names of attributes on label patterns
 MODELS: dict[str, dict[str, Any]] = {
     "order 1": {"order": 1},
     "order 2": {"order": 2},
@@ -62,7 +63,7 @@ def read_genres(folder: Path) -> dict[str, Sentences]:
 
 
 def case_of(word: str) -> str:
-    """Whether a word has capitals, and which."""
+    """Capitalisation of a word."""
     if word.islower():
         return "lower"
     if word.isupper():
@@ -91,7 +92,7 @@ def split(sentences: Sentences) -> tuple[list[Any], list[list[str]]]:
 def train_genre(
     genres: dict[str, Sentences], genre: str, parameters: dict[str, Any]
 ) -> common.Record:
-    """Trained on one genre: accuracy on each of the others."""
+    """Train on one genre; returns the accuracy on each of the others."""
     crf, record = train(*split(genres[genre]), reg_lambda=REG_LAMBDA, tol=0, **parameters)
     accuracies = {}
     for other in genres:
@@ -103,7 +104,7 @@ def train_genre(
 
 def measure(part: str, options: argparse.Namespace) -> common.Record:
     genres = read_genres(options.data)
-    # Genres are few, so each has its share of the cores.
+    # There are few genres, so the cores are divided among them.
     n_threads = max((options.jobs or os.cpu_count() or 1) // len(genres), 1)
     parameters = MODELS[part] | {"max_iter": ITERATIONS, "n_jobs": n_threads}
     if options.quick:
@@ -146,7 +147,7 @@ def pairs_of(trainings: list[common.Record]) -> dict[str, float]:
 
 
 def compare(accuracies: dict[str, float], others: dict[str, float]) -> common.Record:
-    """Mean change, and a sign test of whether it is up as often as down."""
+    """Mean change, and a sign test."""
     from scipy.stats import binomtest
 
     changes = [accuracy - others[pair] for pair, accuracy in accuracies.items()]
@@ -160,7 +161,7 @@ def compare(accuracies: dict[str, float], others: dict[str, float]) -> common.Re
 
 
 def draw(summary: common.Record) -> Figure:
-    """By how much each model does better than the first, for each pair of genres."""
+    """Draw the gain of each model over the first, for each pair of genres."""
     from matplotlib import pyplot as plt
 
     (first, record), *others = summary["models"].items()

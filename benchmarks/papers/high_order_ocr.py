@@ -1,8 +1,8 @@
 """Figure 2: OCR letters, trained on one fold and tested on the nine others, orders 1 to 5.
 
-The paper's message: accuracy rises with the order, and the time of an L-BFGS iteration grows no
-more than linearly with it. Orders are timed in turn within each fold, so that whatever else the
-machine does touches all alike; time ratios are taken within a fold.
+The paper's claim: accuracy increases with the order, and the time per L-BFGS iteration grows at
+most linearly. Orders alternate within each fold, so that other load on the machine affects all
+equally; time ratios are computed within a fold.
 """
 
 from __future__ import annotations

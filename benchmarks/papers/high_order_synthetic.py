@@ -1,7 +1,7 @@
 """Figure 1: accuracy against maximum order, on labels from a random Markov model of order k.
 
 Each label depends on the k before it, observations are the label's mean plus noise. The paper's
-message: orders up to k help, higher ones do not, and the more so the noisier the observations.
+claim: orders up to k help, higher ones do not, and the gain is larger if observations are noisier.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ N_DIMENSIONS = 3
 LENGTH = 20
 REG_LAMBDA = 1.0
 
-# A gain counts as one when it is larger than both.
+# A gain must be larger than both of these.
 ERRORS_FOR_A_GAIN = 2.0
 SMALLEST_GAIN = 0.001
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of the experiment is run."""
+    """Size of the experiment."""
 
     n_models: int = 5
     n_sequences: int = 500
-    """Training sequences, and as many to test."""
+    """Number of training sequences, and of test sequences."""
     noises: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 1.0)
     orders: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
 
@@ -51,7 +51,7 @@ QUICK = Sizes(n_models=2, n_sequences=60, noises=(0.1, 0.5), orders=(0, 1, 2, 3,
 
 @dataclass(frozen=True, eq=False)
 class MarkovModel:
-    """Labels of order k; a context is the number that the last k labels make in base n."""
+    """Labels of order k; a context is the last k labels as a number in base n."""
 
     order: int
     next_states: NDArray[np.int64]
@@ -98,7 +98,7 @@ def window_features(observations: NDArray[np.float64]) -> list[NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Labels, and observations without and with unit noise, to be mixed for any noise."""
+    """Labels, their mean observations, and unit noise, which is scaled to any level."""
 
     states: NDArray[np.int64]
     means: NDArray[np.float64]
@@ -172,7 +172,7 @@ def summarise_order(k: int, fits: list[common.Record]) -> common.Record:
 
 
 def summarise_cell(fits: list[common.Record]) -> common.Record:
-    """Of one noise and order, over the random models."""
+    """Summary over the random models for one noise and order."""
     accuracies = [fit["accuracy"] for fit in fits]
     mean, error = common.mean_and_error(accuracies)
     medians = ("n_patterns", "iterations", "train_seconds", "seconds_per_iteration")
@@ -187,10 +187,10 @@ def summarise_cell(fits: list[common.Record]) -> common.Record:
 
 
 def judge_gains(k: int, fits: list[common.Record]) -> common.Record:
-    """Gains in accuracy from each order to the next, and what they say about the paper's claim.
+    """Gains in accuracy from each order to the next, and whether they support the claim.
 
-    What k labels tell, k - 1 of them may hardly tell at all: so the claim asks that order k gains
-    over order 1 and over order k - 1, and only reports whether every step on the way gains too.
+    Less than k labels may be hardly informative. So the claim requires that order k is better than
+    order 1 and than order k - 1; whether every step in between is a gain is only reported.
     """
     orders = sorted({fit["order"] for fit in fits})
     steps = [paired_gain(fits, before, after) for before, after in pairwise(orders)]
@@ -211,7 +211,8 @@ def judge_gains(k: int, fits: list[common.Record]) -> common.Record:
 def paired_gain(fits: list[common.Record], before: int, after: int) -> common.Record:
     """Gain in accuracy from one order to another, paired by random model.
 
-    Noises share a model's labels, so they are averaged first: the models alone are independent.
+    All noise levels use the labels of the same models, so they are averaged first: only models are
+    independent.
     """
     low, high = (model_accuracies([f for f in fits if f["order"] == o]) for o in (before, after))
     mean, error = common.mean_and_error([b - a for a, b in zip(low, high, strict=True)])

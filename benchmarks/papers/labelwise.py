@@ -3,9 +3,9 @@ for Maximum Labelwise Accuracy", with LinearCRF and TreeCRF.
 
     labelwise.py EXPERIMENT [--only PART ...] [--jobs N] [--quick] [...]
 
-Each experiment says with ``labelwise.py EXPERIMENT --help`` what it does and which options it has.
-It has parts, each run in a fresh process so that its peak memory is its own. One JSON document goes
-to stdout, progress to stderr, pictures to the folder of ``--plots``.
+``labelwise.py EXPERIMENT --help`` describes an experiment and its options. It has parts, each run
+in a fresh process so that its peak memory is its own. One JSON document goes to stdout, progress to
+stderr, pictures to the folder of ``--plots``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures 2b to 2d: learning curves of gene prediction, from generative estimates on.
+"""Figures 2b to 2d: learning curves of gene prediction, starting from generative estimates.
 
 Five bacterial genomes, each base labelled N (no gene), C (gene) or R (gene of the reverse strand);
 attributes are the three bases around a position, 64 in all, and pairs of labels. Trained on four
@@ -42,7 +42,7 @@ PARTS = OBJECTIVES
 LABELS = np.array(["N", "C", "R"])
 N_TRIMERS = 64
 PIECE = 50_000
-# Every so many pieces of the training genomes are watched for the training accuracy.
+# The training accuracy is computed on one in this many pieces of the training genomes.
 WATCH_EVERY = 4
 QUICK_LENGTH = 200_000
 QUICK_ITERATIONS = 4
@@ -76,13 +76,13 @@ class Genomes:
         return self.rows, self.labels, self.pieces
 
     def sample(self, every: int) -> Genomes:
-        """Every so many pieces."""
+        """One in this many pieces."""
         kept = self.pieces % every == 0
         return Genomes(self.trimers[kept], self.labels[kept], self.pieces[kept])
 
 
 def read_genomes(options: argparse.Namespace) -> tuple[Genomes, Genomes]:
-    """The four to train on, and the one to test on."""
+    """Four genomes for training, and one for testing."""
     with np.load(options.data / "dna_genes" / "dna_genes.npz") as arrays:
         packed, n = arrays["seq_packed"], int(arrays["n"])
         codes = np.repeat(arrays["run_label"], np.diff(np.append(arrays["run_start"], n)))
@@ -95,7 +95,7 @@ def read_genomes(options: argparse.Namespace) -> tuple[Genomes, Genomes]:
 
 
 def cut(bases: NDArray[np.uint8], codes: NDArray[Any], genomes: list[slice], piece: int) -> Genomes:
-    """Genomes are circles: the neighbour of the first base is the last one."""
+    """Split genomes into pieces. They are circular: the last base is next to the first."""
     trimers, pieces, n_pieces = [], [], 0
     for genome in genomes:
         own = bases[genome]
@@ -107,9 +107,9 @@ def cut(bases: NDArray[np.uint8], codes: NDArray[Any], genomes: list[slice], pie
 
 
 class WatchedCRF(LinearCRF):
-    """A LinearCRF that watches several sets after each iteration, with both decoders.
+    """A LinearCRF that evaluates several sets after each iteration, with both decoders.
 
-    ``eval_set`` is a dict of sets by name. The history gets ``NAME_loss`` of the objective, a
+    ``eval_set`` is a dict of sets by name. The history gets ``NAME_loss``, the objective per
     position, ``NAME_accuracy`` by marginals, ``NAME_own`` by the objective's own decoder, and
     ``seconds`` of the iteration itself.
     """
@@ -208,7 +208,7 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
 
 
 def draw(summary: common.Record) -> Figure:
-    """A panel for each objective: accuracies to the left, the objective's value to the right."""
+    """One panel per objective: accuracies on the left axis, the objective on the right."""
     from matplotlib import pyplot as plt
 
     records = summary["objectives"]

@@ -1,13 +1,13 @@
 """Figure 1a: which hidden Markov models have the accuracies that the text of the paper gives.
 
-The numbers of the paper's model are in a picture that its text lacks. But the text says that it
-finds 79.6 % of the states by marginals and 71.0 % by Viterbi. Here all models of a grid of round
-numbers are tried: probabilities to stay in each state, and those of the bases in each, in tenths,
-or in twentieths where A is as frequent as T and C as G. Those that come near on short sequences are
-measured on long ones, several times: the accuracy of one draw of a million bases has a standard
-deviation of up to half a point where states last long. A third figure of the text, 74.9 % by
-Viterbi after training for the maximum margin, is left for a test: it is predicted by training on
-what the models draw.
+The parameters of the paper's model are in a figure that is not part of its text. But the text gives
+its accuracies: 79.6 % of the states by marginals and 71.0 % by Viterbi. Here all models of a grid
+of round numbers are tried: probabilities to stay in each state, and those of the bases in each, in
+tenths, or in twentieths where A is as frequent as T and C as G. Those with similar accuracies on
+short sequences are measured on long ones, several times: the accuracy of one draw of a million
+bases has a standard deviation of up to half a point where states last long. A third figure of the
+text, 74.9 % by Viterbi after training for the maximum margin, is used as a test: it is predicted by
+training on sequences drawn from the models.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PUBLISHED = {"marginal": 0.796, "viterbi": 0.710}
 PUBLISHED_MARGIN = 0.749  # by Viterbi
 
 STAYS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-# Lengths of short sequences, and how near accuracies must be there for a model to stay.
+# Lengths of short sequences, and the maximum difference in accuracy for a model to be kept.
 STAGES = ((20_000, 0.08), (200_000, 0.03))
 QUICK_STAGES = ((200, 0.05), (2000, 0.02))
 CHUNK = 200
@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def partitions(total: int, n_parts: int) -> Iterator[tuple[int, ...]]:
-    """Whole numbers from 1 on with a given sum."""
+    """All tuples of integers of at least 1 with a given sum."""
     if n_parts == 1:
         yield (total,)
         return
@@ -82,12 +82,12 @@ def distance(found: dict[str, float]) -> float:
 
 
 def measure_own(model: HiddenMarkov, length: int, draw: int) -> dict[str, float]:
-    """Accuracies of the model that draws the sequence; all draw from the same random numbers."""
+    """Accuracies of the model that generated the sequence; all use the same random numbers."""
     return model.accuracies(*model.draw(length, np.random.default_rng(draw)))
 
 
 def find_near(models: list[HiddenMarkov], length: int, near: float) -> list[HiddenMarkov]:
-    """Models that come near on a short sequence."""
+    """Models with similar accuracies on a short sequence."""
     return [model for model in models if distance(measure_own(model, length, 0)) < near]
 
 
@@ -109,7 +109,7 @@ def average(
     length: int,
     options: argparse.Namespace,
 ) -> list[dict[str, float]]:
-    """Means over draws of what is measured of each model."""
+    """Means over draws for each model."""
     draws = range(1, 1 + (2 if options.quick else options.draws))
     cases = [(model, length, draw) for model in models for draw in draws]
     found = iter(run_trainings(figure, cases, options.jobs))

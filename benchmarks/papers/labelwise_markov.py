@@ -1,4 +1,4 @@
-"""A hidden Markov model of two states, C and I, that draw bases."""
+"""A hidden Markov model with two states, C and I, which emit bases."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class HiddenMarkov:
     def _draw_states(self, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """One number u for each position: both states stay, both change, or one does.
 
-        Where one of them alone changes, the state is the other one whatever it was before.
+        If only one of them changes, the next state is the other one, whatever it was before.
         """
         u = rng.random(length)
         n_changes = np.cumsum(u >= max(self.stay))
         settled = (u >= min(self.stay)) & (u < max(self.stay))
-        # Where the state was settled last, -1 for nowhere: then it began at random.
+        # The last position at which the state was determined; -1: it depends on the initial state.
         last = np.maximum.accumulate(np.where(settled, np.arange(length), -1))
         kept = int(self.stay[1] > self.stay[0])
         begun = rng.integers(2)

@@ -1,8 +1,8 @@
-"""OCR letters whose training labels are wrong now and then: test error by noise and objective.
+"""OCR letters with wrong training labels: test error by noise and objective.
 
-One fold is held out; not fold 0, on which the defaults of `TreeCRF` were looked for. In training a
-share of the letters, drawn at random, has another letter for its label. Trees and linear models,
-every objective, both decoders; the test labels are true.
+One fold is held out; not fold 0, which was used to choose the defaults of `TreeCRF`. In training, a
+random share of the letters has a wrong label. Trees and linear models, every objective, both
+decoders; the test labels are true.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def spoil(y: list[NDArray[Any]], noise: float, seed: int) -> list[NDArray[Any]]:
-    """A share of the letters turned into others; what a lower noise spoils, a higher one does."""
+    """Replace a share of the labels; labels that are wrong at a lower noise are wrong at a higher
+    one."""
     rng = np.random.default_rng(seed)
     letters = np.unique(np.concatenate(y))
     spoilt = []
@@ -112,7 +113,7 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
 
 
 def draw(summary: common.Record) -> Figure:
-    """A panel for trees and one for linear models, a line for each objective."""
+    """One panel for trees and one for linear models, with a line for each objective."""
     from matplotlib import pyplot as plt
 
     names = list(dict.fromkeys(model["model"] for model in summary["models"]))

@@ -1,9 +1,9 @@
 """Proteins of Qian and Sejnowski: label accuracy of TreeCRF by objective and decoder.
 
 A window of 11 residues, each one category. Settings are those that ``protein_choice`` found by
-cross-validation of the training proteins; all objectives have the same. Rounds learn from half of
-the proteins, so every model is trained with several seeds. McNemar's test compares models on the
-test positions seed by seed; it takes positions for independent, which neighbours are not.
+cross-validation of the training proteins; all objectives have the same. Each round uses half of the
+proteins, so every model is trained with several seeds. McNemar's test compares models on the test
+positions seed by seed; it assumes that positions are independent, which neighbours are not.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def summarise_row(objective: str, decode: str, fits: list[common.Record]) -> com
 
 
 def compare(a: list[common.Record], b: list[common.Record], decode: tuple[str, str]) -> Any:
-    """McNemar's exact test, seed by seed: positions that only one of two models has right."""
+    """McNemar's exact test, by seed: positions that only one of two models gets right."""
     from scipy import stats
 
     only_a, only_b, p_values = [], [], []

@@ -1,9 +1,9 @@
 """Settings of trees for the proteins of Qian and Sejnowski, by cross-validation in training.
 
 Five folds. Proteins that share six residues in a row stay in one fold: there are families of
-relatives among the training proteins, which a random split would have trees learn by heart. The
+related proteins in the training set, so that with a random split trees would overfit to them. The
 number of rounds is chosen with the rest, by label accuracy of the marginals. The other objectives
-are tried too, with the settings that all others vary.
+are tried too, with the base settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from labelwise_proteins import N_FOLDS, WINDOW, Proteins, read_proteins
 from labelwise_training import DECODERS, LABELWISE, join
 
-# What they have unless they say otherwise.
+# Base settings, which the others vary.
 COMMON: dict[str, Any] = {"learning_rate": 0.1, "max_depth": 4, "subsample": 0.5}
 SETTINGS: dict[str, dict[str, Any]] = {
     "one_hot": {"encoding": "one_hot"},
@@ -73,7 +73,7 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
 
 
 def add_up(folds: tuple[common.Record, ...], n_positions: int) -> common.Record:
-    """Accuracies over all folds and seeds, from how many labels are right in each."""
+    """Accuracies over all folds and seeds, from the counts of correct labels."""
     shares = {str(d): sum(fold[d] for fold in folds) / n_positions for d in DECODERS}
     return {"rounds": folds[0]["rounds"], **shares}
 
@@ -81,7 +81,7 @@ def add_up(folds: tuple[common.Record, ...], n_positions: int) -> common.Record:
 def measure_fold(
     proteins: Proteins, held: Any, parameters: dict[str, Any], options: argparse.Namespace
 ) -> list[common.Record]:
-    """How many labels are right after so many rounds; going on equals one long training."""
+    """Numbers of correct labels after some rounds; warm starts give the same as one long run."""
     from hedgerow import TreeCRF
 
     settings = {name: value for name, value in parameters.items() if name != "encoding"}

@@ -1,4 +1,4 @@
-"""Proteins of Qian and Sejnowski: three kinds of structure, and families of relatives."""
+"""Proteins of Qian and Sejnowski: three kinds of structure, and families of related proteins."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 WINDOW = 5
-# Proteins that share so many residues in a row are relatives.
+# Proteins that share this many residues in a row are related.
 SHARED = 6
 N_FOLDS = 5
 
-# What did best for the likelihood in `labelwise.py protein_choice`, of what has order 1.
+# The best settings of order 1 for the likelihood in `labelwise.py protein_choice`.
 CHOSEN: dict[str, Any] = {
     "n_rounds": 300,
     "learning_rate": 0.1,
@@ -49,7 +49,7 @@ class Proteins:
         ]
 
     def families(self) -> NDArray[np.int64]:
-        """Number of each protein's family; relatives of relatives belong to it too."""
+        """Number of the family of each protein (connected components of related proteins)."""
         from scipy.sparse.csgraph import connected_components
 
         words = [
@@ -60,7 +60,7 @@ class Proteins:
         return found
 
     def folds(self) -> NDArray[np.int64]:
-        """Fold of each protein: families stay together, the largest are dealt out first."""
+        """Fold of each protein: families stay together, and the largest are assigned first."""
         family = self.families()
         sizes = np.bincount(family, weights=[len(one) for one in self.residues])
         fold_of_family, filled = np.zeros(len(sizes), np.int64), np.zeros(N_FOLDS)

@@ -2,12 +2,12 @@
 
 Bases are drawn by the states C and I. In the training labels every run of C is turned into I with
 the probability of the noise; test labels are true. The figure's numbers are not in the text of the
-paper, so there are models of ours: "strong" evidence, where the bases tell the states apart, picked
-among several because training for accuracy pays there; "weak" evidence, where the best accuracy is
-about that of the paper, and it pays less; and two that ``labelwise.py hmm`` found. "Two_figures" is
-nearest to the two accuracies that the paper gives of a generative model, "three_figures" is nearest
-to these and to that of the maximum margin. As in the paper each method is shown with the decoder
-that does better for it. The sequences are cut into pieces. Every training has one thread.
+paper, so we use our own models: "strong" evidence, where bases distinguish the states well, chosen
+among several because training for accuracy helps there; "weak" evidence, where the best accuracy is
+about that of the paper, and it helps less; and two that ``labelwise.py hmm`` found. "Two_figures"
+is closest to the two accuracies that the paper gives for a generative model, "three_figures" is
+closest to these and to that of the maximum margin. As in the paper, each method is shown with its
+better decoder. The sequences are cut into pieces. Every training has one thread.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def train(method: str, X: Any, bases: Any, y: Any, groups: Any) -> Any:
 def measure_fit(
     model: str, noise: float, seed: int, method: str, options: argparse.Namespace
 ) -> common.Record:
-    """A method on one draw; all noises have the same states and bases."""
+    """Train a method on one draw; all noise levels have the same states and bases."""
     length = QUICK_LENGTH if options.quick else options.length
     rng = np.random.default_rng(seed)
     bases, states = MODELS[model].draw(length, rng)
@@ -158,7 +158,7 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
 
 
 def draw(summary: common.Record) -> Figure:
-    """A panel for each model, a line for each method."""
+    """One panel per model, one line per method."""
     from matplotlib import pyplot as plt
 
     models = summary["models"]

@@ -1,9 +1,9 @@
-"""What the objectives cost: seconds of a round and of a gradient, as multiples of the likelihood's.
+"""Cost of the objectives: seconds per round and per gradient, relative to the likelihood.
 
 Trees and linear models on OCR letters (26 labels), linear models on bases labelled by gene (3
-labels). The paper reckons with three times the time and twice the memory for accuracy. A gradient
-is one evaluation of the loss; an iteration may take more than one. The parts run in turn, all of
-them several times, and medians are given.
+labels). The paper estimates three times the time and twice the memory for accuracy. A gradient is
+one evaluation of the loss; an iteration may take more than one. The parts run in turn, all of them
+several times, and medians are given.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_trimers(folder: Path, n_positions: int) -> tuple[list[Any], list[Any]]:
 
 
 def time_gradients(seconds: list[float]) -> None:
-    """From now on note how long each evaluation of a linear CRF's loss takes."""
+    """Record the time of each evaluation of the loss of a linear CRF from now on."""
     from hedgerow.descent.loss import LinearLoss
 
     of = LinearLoss.of
@@ -82,7 +82,7 @@ def time_gradients(seconds: list[float]) -> None:
 
 
 def measure_linear(X: Any, y: Any, objective: str, options: argparse.Namespace) -> common.Record:
-    """A few iterations for the objective, after some for the likelihood: zero is a ridge."""
+    """A few iterations for the objective, after some for the likelihood: at 0 it has a kink."""
     from hedgerow import LinearCRF
 
     start = LinearCRF(max_iter=START_ITERATIONS, tol=0, n_jobs=options.jobs).fit(X, y)
@@ -107,7 +107,7 @@ def measure_linear(X: Any, y: Any, objective: str, options: argparse.Namespace) 
 
 
 def measure_trees(X: Any, y: Any, objective: str, options: argparse.Namespace) -> common.Record:
-    """Rounds for the objective that come after as many for the likelihood."""
+    """Rounds for the objective, after the same number for the likelihood."""
     from hedgerow import TreeCRF
 
     rounds = QUICK_ROUNDS if options.quick else options.rounds

@@ -1,4 +1,4 @@
-"""What the experiments share: names of the objectives, both decoders, and generative estimates."""
+"""Shared by the experiments: names of objectives, both decoders, and generative estimates."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MARKERS = dict(zip(LEGENDS, "xosv^D", strict=True))
 
 
 def default_decoder(objective: str) -> str:
-    """How a model that was trained for an objective decodes unless it is told."""
+    """The default decoder of a model that was trained for an objective."""
     return "marginal" if objective in LABELWISE else "viterbi"
 
 
 def join(labels: Any) -> NDArray[Any]:
-    """Labels of all positions in one array, of a list of sequences as of a flat one."""
+    """Labels of all positions in one array, from a list of sequences or a flat array."""
     return np.concatenate(labels) if isinstance(labels, list) else np.asarray(labels)
 
 
@@ -49,7 +49,7 @@ def accuracies(crf: Any, X: Any, y: Any, groups: Any = None) -> dict[str, float]
 
 
 def one_hot(codes: NDArray[Any], n_codes: int) -> sparse.csr_matrix:
-    """A column for each code: (N, n_codes), one 1 in each row."""
+    """One column per code, (N, n_codes), with a single 1 in each row."""
     n = len(codes)
     ones, rows = np.ones(n), np.arange(n + 1, dtype=np.int32)
     return sparse.csr_matrix((ones, codes.astype(np.int32), rows), shape=(n, n_codes))
@@ -72,7 +72,7 @@ def build_generative(
 
 
 def count_pairs(a: NDArray[Any], b: NDArray[Any], n_a: int, n_b: int) -> NDArray[np.float64]:
-    """How often each pair of codes occurs, (n_a, n_b), and once more."""
+    """Number of times each pair of codes occurs, plus 1, (n_a, n_b)."""
     pairs = np.bincount(a.astype(np.int64) * n_b + b, minlength=n_a * n_b)
     return pairs.reshape(n_a, n_b).astype(np.float64) + 1.0
 
@@ -88,7 +88,7 @@ def fill_model(
 ) -> LinearCRF:
     """A model with given weights: of (label, code) and of (label before, label).
 
-    It is fitted to a sequence that holds every code and label, for its weights to have a place.
+    It is fitted on a sequence that contains every code and label, so that all weights exist.
     """
     from hedgerow import LinearCRF
 

@@ -1,9 +1,9 @@
-"""Loss and accuracy against seconds, for several ways to sample examples.
+"""Loss and accuracy against seconds, for several sampling methods.
 
 NETtalk phonemes (51 labels) and OCR letters (26), several random splits, of which means are given.
-All ways but two learn from about the same number of examples: for every one of an observed label,
-``--ratio`` others. Each model is trained twice: alone, for the seconds of its rounds, and with its
-test set, for figures after each round; both trainings draw the same and give the same model.
+All methods but two use about the same number of examples: ``--ratio`` negative ones for each
+positive one. Each model is trained twice: without the test set, to measure the time of its rounds,
+and with it, for metrics after each round; both give the same model.
 
 The paper boosts first-order trees on label pairs: ``--set newton=False --set transitions=trees``.
 """
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Split = tuple[list[Any], list[Any], list[Any], list[Any]]
 
 STRATIFIED = {"stratified": True}
-# What each way of sampling sets, and what a legend calls it. SHARE stands for the share of all
-# examples that the stratified ways learn from, RATIO for the option.
+# Parameters of each sampling method, and its name in a legend. SHARE stands for the share of all
+# examples that the stratified methods use, RATIO for the option.
 SHARE, RATIO = "share", "ratio"
 SAMPLINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "all": ("all examples", {}),
@@ -52,9 +52,14 @@ SAMPLINGS: dict[str, tuple[str, dict[str, Any]]] = {
         {"subsample": SHARE, "sampling_method": "gradient_based"},
     ),
 }
-# How steps are made, each combined with each way of sampling: a name, which ends that of a part,
-# what a legend calls it, and its parameters.
-STEPS: dict[str, tuple[str, dict[str, Any]]] = {"fixed": ("", {})}
+# Kinds of steps, each combined with each sampling method: suffix of the name of a part, name in a
+# legend, and parameters.
+STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "fixed": ("", {}),
+    "searched": ("line search", {"line_search": True}),
+    "conjugate": ("conjugate", {"direction": "conjugate", "line_search": False}),
+    "both": ("conjugate, line search", {"direction": "conjugate", "line_search": True}),
+}
 TASKS = ("phonemes", "letters")
 PARTS = tuple(
     f"{task}-{sampling}-{step}" for task in TASKS for sampling in SAMPLINGS for step in STEPS
@@ -74,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def split_phonemes(number: int, options: argparse.Namespace) -> Split:
-    """Random words to train on, and others to test on, all of whose labels are known."""
+    """Random words for training, and others for testing whose labels all occur in training."""
     table = tasks.read_table(options.data / "nettalk" / "nettalk.tsv.gz")
     table = [row for row in table if len(row[0]) == len(row[1]) == len(row[2])]
     n_train = QUICK_WORDS if options.quick else options.words
@@ -86,7 +91,7 @@ def split_phonemes(number: int, options: argparse.Namespace) -> Split:
 
 
 def split_letters(number: int, options: argparse.Namespace) -> Split:
-    """One fold of the words to test on, the others to train on."""
+    """One fold of the words for testing, the others for training."""
     X, y, fold = tasks.load_ocr()
     train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
     if options.quick:

@@ -3,9 +3,9 @@ Conditional Random Fields", with TreeCRF and LinearCRF.
 
     treecrf.py EXPERIMENT --data DIR [--only PART ...] [--jobs N] [--quick] [...]
 
-Each experiment says with ``treecrf.py EXPERIMENT --help`` what it does and which options it has. It
-has parts, each run in a fresh process. One JSON document goes to stdout, progress to stderr,
-pictures to the folder of ``--plots``.
+``treecrf.py EXPERIMENT --help`` describes an experiment and its options. It has parts, each run in
+a fresh process. One JSON document goes to stdout, progress to stderr, pictures to the folder of
+``--plots``.
 """
 
 from __future__ import annotations

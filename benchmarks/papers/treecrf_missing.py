@@ -1,17 +1,17 @@
-"""Table 7 and Figure 4, a to c: ways with missing values, by the share of letters that are missing.
+"""Table 7 and Figure 4, a to c: methods for missing values, by the share of missing letters.
 
 Letters of the training and of the test strings are erased at random, as a whole and before windows
 are made: five versions of either at each rate. A model is trained on each training version with
 each method and tested on each test version, by marginals. Boosting is that of the paper, with
-shrunk leaves; its trees are on the input, with a weight for each label pair beside them, because
-"fractional" does not divide the examples of trees on label pairs (``--trees pairs``, for the other
-methods). Lambda and the number of rounds are chosen on a third of the training strings for each
-method and version. Inputs are an indicator for each letter of the window, all of them missing
-where the letter is, as in the paper; the letter that "impute" fills in is the most frequent one, so
-it is filled in before indicators are made. With ``--columns letters`` a letter is one column of
-categories, and all methods are those of TreeCRF. "learned", where each split has a side for missing
-values, is not in the paper. Coefficients are those of the analysis of deviance: the change in
-log-odds of a right label from "fractional", the paper's instance weighting.
+shrunk leaves; its trees are on the input, with a weight for each label pair, because "fractional"
+does not divide the examples of trees on label pairs (``--trees pairs``, for the other methods).
+Lambda and the number of rounds are chosen on a third of the training strings for each method and
+version. Inputs are an indicator for each letter of the window, all of them missing where the letter
+is, as in the paper; the letter that "impute" fills in is the most frequent one, so it is filled in
+before indicators are made. With ``--columns letters`` a letter is one column of categories, and all
+methods are those of TreeCRF. "learned", where each split has a direction for missing values, is not
+in the paper. Coefficients are those of the analysis of deviance: the change in log-odds of a right
+label from "fractional", the paper's instance weighting.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 METHODS = ("fractional", "surrogate", "impute", "indicator", "learned")
 BASELINE = "fractional"
-# Trees on the input with weights of label pairs beside them, or the paper's trees on both.
+# Trees on the input with weights of label pairs, or the paper's trees on both.
 TREES: dict[str, dict[str, Any]] = {"inputs": {}, "pairs": PAIR_TREES}
 RATES = (0.05, 0.1, 0.2, 0.4)
 PARTS = tuple(f"{task}-{rate:g}" for task in TASKS for rate in RATES)
 N_VERSIONS = 5
 QUICK_VERSIONS = 2
-HELD_OUT = 3  # one of so many training strings
+HELD_OUT = 3  # one in this many training strings
 
 # Table 7: coefficients of surrogate splitting, imputation and indicators; whether p < 0.05.
 PUBLISHED_METHODS = ("surrogate", "impute", "indicator")
@@ -128,7 +128,7 @@ def train_version(
     choice: tuple[float, int],
     options: argparse.Namespace,
 ) -> list[int]:
-    """Labels right in each test version, trained on all strings of a training version."""
+    """Correct labels in each test version, after training on all strings of a training version."""
     X, *X_tests = encode(task, method, options.columns, train, tests)
     crf = build(method, *choice, options).fit(X, train.labels)
     return [
@@ -195,7 +195,7 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
 
 
 def summarise_part(part: str, record: common.Record) -> common.Record:
-    """Mean accuracy of each method, and what the analysis of deviance says of it."""
+    """Mean accuracy of each method, and its analysis of deviance."""
     cells, n_places = record["cells"], record["n_places"]
     methods: dict[str, common.Record] = {}
     for method in dict.fromkeys(cell["method"] for cell in cells):
@@ -220,9 +220,9 @@ def summarise_part(part: str, record: common.Record) -> common.Record:
 
 
 def compare(cells: list[common.Record], n_places: int, summary: common.Record) -> None:
-    """Add the analysis of deviance, with places taken to be independent, as in the paper, and not.
+    """Add the analysis of deviance, with and without the paper's assumption of independence.
 
-    A cell of it is a model and a test version.
+    A cell is a model and a test version.
     """
     from hedgerow.stats import deviance
 
@@ -246,7 +246,7 @@ def compare(cells: list[common.Record], n_places: int, summary: common.Record) -
 
 
 def draw(summary: common.Record) -> Figure:
-    """A panel for each task: accuracy by the share of letters that are missing."""
+    """One panel per task: accuracy by the share of missing letters."""
     from matplotlib import pyplot as plt
 
     parts = summary["parts"].values()

@@ -3,11 +3,11 @@
 First-order boosting as in the paper, with trees on the input and the label before ("pairs"), which
 is the paper's model, and with trees on the input and a weight for each label pair ("inputs").
 "Shrunk" leaves: up to 100 in a tree, lambda chosen; "original" ones: lambda is 0, their number
-chosen. Beside them boosting of second order, and LinearCRF, whose penalty is chosen. All choices,
-and the number of rounds or iterations, are made for each decoder by cross-validation with five
-folds of the training strings. Inputs are an indicator for each letter of the window, as in the
-paper. The words of the stress task are drawn anew with each draw. The data of the FAQ tasks could
-not be found.
+chosen. For comparison, second-order boosting, and LinearCRF with a chosen penalty. All choices, and
+the number of rounds or iterations, are made for each decoder by cross-validation with five folds of
+the training strings. Inputs are an indicator for each letter of the window, as in the paper. The
+words of the stress task are drawn anew with each draw. The data of the FAQ tasks could not be
+found.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
 
 @dataclass(frozen=True)
 class Choice:
-    """What did best in cross-validation, and the share of labels that it got right there."""
+    """The best setting in cross-validation, and its accuracy there."""
 
     settings: Settings
     rounds: int
@@ -133,7 +133,7 @@ class Choice:
 def choose(
     tasks: dict[int, Task], options: argparse.Namespace
 ) -> dict[tuple[int, str, str], Choice]:
-    """Settings and rounds for each draw, model and decoder, by the labels right in all folds."""
+    """Settings and rounds for each draw, model and decoder, by accuracy over all folds."""
     folds = range(QUICK_FOLDS if options.quick else N_FOLDS)
     looks = {model: looks_of(model, options) for model in options.models}
     keys = [
@@ -180,7 +180,7 @@ def counts(looks: list[Right], decode: str) -> NDArray[np.int64]:
 def try_settings(
     task: Task, model: str, settings: Settings, fold: int, looks: tuple[int, ...]
 ) -> list[Right]:
-    """Labels right in a fold that is held out, after each number of rounds."""
+    """Correct labels in a held-out fold, after each number of rounds."""
     train, held = task.train.pick(task.folds != fold), task.train.pick(task.folds == fold)
     X, X_held = task.indicators(train), task.indicators(held)
     if model == "linear":
@@ -200,7 +200,7 @@ def fit(model: str, X: list[Any], y: list[Any], settings: Settings, rounds: int)
 
 
 def train(task: Task, model: str, decode: str, choice: Choice) -> common.Record:
-    """Trained on all training strings: the test labels that are right, and what it took."""
+    """Train on all training strings; returns the correct test labels, time and memory."""
     X, X_test = task.indicators(task.train), task.indicators(task.test)
     with common.Stopwatch() as watch:
         crf = fit(model, X, task.train.labels, choice.settings, choice.rounds)
@@ -257,7 +257,7 @@ def summarise_task(name: str, draws: list[common.Record]) -> common.Record:
 
 
 def summarise_cell(cells: list[common.Record]) -> common.Record:
-    """Mean accuracy over draws and its standard error; medians of what it took."""
+    """Mean accuracy over draws and its standard error; medians of time and memory."""
     accuracy, error = mean_and_error(cell["accuracy"] for cell in cells)
     return {
         "accuracy": accuracy,
@@ -274,7 +274,7 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:
 
 
 def summarise_tests(tests: tuple[common.Record, ...]) -> common.Record:
-    """By how many labels a is ahead of b, over draws, and the p-value of each draw."""
+    """Difference in correct labels between a and b, over draws, and the p-value of each draw."""
     ahead, error = mean_and_error(test["n_only_a"] - test["n_only_b"] for test in tests)
     return {
         **{name: tests[0][name] for name in ("a", "b", "decoder")},

@@ -1,7 +1,7 @@
-"""The tasks of the paper: strings of letters, a label for each place, and a window of letters.
+"""The tasks of the paper: strings of letters, one label per position, and a window of letters.
 
-A letter is missing as a whole, before windows are made, so that it is missing wherever a window
-sees it. Beyond the ends of a string a window sees a symbol of its own, which is never missing.
+Letters are missing before windows are made, so a missing letter is missing in all windows.
+Positions beyond the ends of a string have a special symbol, which is never missing.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Letters of each string, numbers from 0 or `MISSING`, and the labels of its places."""
+    """Letters of each string, as numbers from 0 or `MISSING`, and labels of its positions."""
 
     letters: list[Codes]
     labels: list[NDArray[Any]]
 
     def pick(self, numbers: NDArray[Any]) -> Texts:
-        """Some of the strings, by number or by a bool for each."""
+        """Select strings, by number or by mask."""
         at = np.arange(len(self.letters))[numbers]
         return Texts([self.letters[i] for i in at], [self.labels[i] for i in at])
 
     def erase(self, rate: float, rng: np.random.Generator) -> Texts:
-        """With each letter missing with a probability."""
+        """The same with letters missing at random."""
         erased = [np.where(rng.random(len(one)) < rate, MISSING, one) for one in self.letters]
         return replace(self, letters=erased)
 
     def fill(self, letter: int) -> Texts:
-        """With one letter in place of all that are missing."""
+        """The same with missing letters replaced by one letter."""
         filled = [np.where(one == MISSING, letter, one) for one in self.letters]
         return replace(self, letters=filled)
 
@@ -68,7 +68,7 @@ class Task:
     alphabet
         A character for each letter.
     window
-        Where the letters lie that place t sees; 0 is letter t.
+        Offsets of the letters in the window of position t; 0 is letter t.
     folds
         Fold of each training string, 0 to N_FOLDS - 1.
     """
@@ -80,7 +80,7 @@ class Task:
     folds: Codes
 
     def slots(self, texts: Texts) -> list[Codes]:
-        """Letters that each place sees, (n_places, n_slots); outside is the last code."""
+        """Letters in the window of each position, (n_places, n_slots); outside is the last code."""
         before, after = max(-self.window[0], 0), max(self.window[-1], 0)
         found = []
         for letters, labels in zip(texts.letters, texts.labels, strict=True):
@@ -89,7 +89,7 @@ class Task:
         return found
 
     def indicators(self, texts: Texts) -> list[NDArray[np.float32]]:
-        """A column of 0 and 1 for each slot and letter, outside included; NaN where missing."""
+        """Binary columns for each slot and letter, including outside; NaN where missing."""
         codes = np.arange(len(self.alphabet) + 1)
         found = []
         for slots in self.slots(texts):
@@ -121,7 +121,7 @@ def deal_folds(n_strings: int) -> Codes:
 
 
 def protein(folder: Path, draw: int) -> Task:
-    """Three kinds of structure; relatives among the training proteins share a fold."""
+    """Three kinds of structure; related training proteins are in the same fold."""
     train, test = (read_proteins(folder, name) for name in ("train", "test"))
     parts = [Texts(encode(one.residues, AMINO_ACIDS), one.labels) for one in (train, test)]
     return Task(parts[0], parts[1], AMINO_ACIDS, range(-5, 6), train.folds())
@@ -141,7 +141,7 @@ def stress(folder: Path, draw: int) -> Task:
 
 
 def hyphenation(folder: Path, draw: int) -> Task:
-    """Whether a word may be divided behind each letter but its last: three letters either side."""
+    """Whether a word may be divided after each letter but the last; three letters on each side."""
     train, test = (read_words(folder / "treecrf_sparse", name) for name in ("train", "test"))
     return Task(train, test, LETTERS, range(-2, 4), deal_folds(len(train.letters)))
 

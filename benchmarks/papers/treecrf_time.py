@@ -1,11 +1,11 @@
-"""Table 6 and Figures 1 to 3: where the processor time of a round goes, and how it grows.
+"""Table 6 and Figures 1 to 3: the processor time of a round by part, and how it grows.
 
 The trellis: forward-backward and what follows from its probabilities, and, as in the paper, the
 walk of every position down the trees of the round; the trees: growing them. Table 6 and Figures 1
 and 2 are about the three tasks, Figure 3 about sequences of a hidden Markov model with 3 labels and
 24 symbols: 100 sequences of 10 to 320 positions with a window of 3, and 100 of 100 positions with
 windows of 3 to 11. Shrunk leaves, up to 100 in a tree, lambda 40. Growth exponents are slopes of
-lines through the logarithms. One thread unless ``--jobs`` says otherwise.
+lines through the logarithms. One thread unless ``--jobs`` is given.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ PARTS = (*TASKS, *(f"length={n}" for n in LENGTHS), *(f"window={n}" for n in WIN
 
 N_LABELS, N_SYMBOLS = 3, 24
 N_SEQUENCES, LENGTH, WINDOW = 100, 100, 3
-OWN_SYMBOL = 0.6  # probability that a label draws one of its own eight symbols
+OWN_SYMBOL = 0.6  # probability that a label emits one of its own eight symbols
 STAY = 0.6
 
-# Methods of the training of trees, by what they do for a round.
+# Methods of tree training, by part of a round.
 STEPS = {"measure": "inference", "derive": "inference", "propose": "walk", "grow": "trees"}
 KINDS = ("inference", "walk", "trees")
 LINEAR_PENALTY = 0.1
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_sequences(n_sequences: int, length: int, window: int) -> Task:
-    """Sequences of the hidden Markov model, to train on alone."""
+    """Training sequences of the hidden Markov model."""
     rng = np.random.default_rng([length, window])
     labels = np.empty((n_sequences, length), np.int64)
     labels[:, 0] = rng.integers(N_LABELS, size=n_sequences)
@@ -79,7 +79,7 @@ def draw_sequences(n_sequences: int, length: int, window: int) -> Task:
 
 @contextmanager
 def timed_steps() -> Iterator[dict[str, float]]:
-    """Seconds of processor time that the steps of rounds take meanwhile, by kind."""
+    """Processor time of the steps of rounds within a ``with`` block, by kind."""
     from hedgerow.boosting.context_training import ContextTraining
     from hedgerow.boosting.tree_training import NodeTraining
 

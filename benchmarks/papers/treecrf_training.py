@@ -1,4 +1,4 @@
-"""What the experiments share: the boosting of the paper, its grids, and figures by rounds."""
+"""Shared by the experiments: the boosting of the paper, its grids, and results by round."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from treecrf_tasks import Texts
 if TYPE_CHECKING:
     from hedgerow import TreeCRF
 
-# First-order boosting on all examples. One thread: many models are trained side by side.
+# First-order boosting on all examples. One thread, since models are trained in parallel.
 FIRST_ORDER: dict[str, Any] = {"newton": False, "trim": 0, "n_jobs": 1}
-# Trees on the input and the label before, and no weights of label pairs beside them.
+# Trees on the input and the previous label, without weights of label pairs.
 PAIR_TREES: dict[str, Any] = {"transitions": "trees", "label_patterns": []}
 LAMBDAS = (0, 5, 10, 20, 40, 80)
 LEAVES = (30, 50, 75, 100)
@@ -22,12 +22,12 @@ MAX_LEAVES = 100
 MAX_ROUNDS = 200
 QUICK_ROUNDS = 4
 
-# Labels right by decoder.
+# Correct labels by decoder.
 Right = dict[str, int]
 
 
 def count_right(crf: Any, X: list[Any], texts: Texts) -> Right:
-    """How many labels are right, by decoder."""
+    """Number of correct labels, by decoder."""
     return {decode: int(texts.right(crf.predict(X, decode=decode)).sum()) for decode in DECODERS}
 
 
@@ -39,7 +39,7 @@ def follow_rounds(
     looks: tuple[int, ...],
     **parameters: Any,
 ) -> list[Right]:
-    """Labels right after each number of rounds; to go on equals one long training."""
+    """Correct labels after each number of rounds; warm starts give the same as one long run."""
     from hedgerow import TreeCRF
 
     crf: TreeCRF | None = None

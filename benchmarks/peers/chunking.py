@@ -2,14 +2,14 @@
 
 Both sides get the same Python lists of attribute strings, or in ``crfsuite_dicts`` and
 ``hedgerow_dicts`` the same dicts from attribute strings to 1, and run the same number of L-BFGS
-iterations. Training is timed from the lists or dicts to the trained model, and they tag what has
-the same form.
+iterations. Training is timed from the lists or dicts to the trained model, and tagging uses the
+same format.
 
 With ``--wapiti PATH``, Wapiti's program, two more sides have a weight for every attribute and
 label: Wapiti, and ``LinearCRF(all_pairs=True)``. Both read the same file with the same template,
 from which training is timed to the model file. Wapiti's penalty is ``rho2 / 2 * |w|^2``, so that
-``--rho2 2`` is ``reg_lambda=2``, and CRFsuite's ``c2=1``. An iteration of Wapiti counts the errors
-on the training set, too, which its program always does.
+``--rho2 2`` is ``reg_lambda=2``, and CRFsuite's ``c2=1``. An iteration of Wapiti also counts the
+errors on the training set, which cannot be turned off.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_sequences(path: Path) -> tuple[list[list[list[str]]], list[list[str]]]:
 
 
 def to_dicts(X: list[list[list[str]]]) -> list[list[dict[str, int]]]:
-    """The same attributes as users of sklearn-crfsuite have them, each with the value 1."""
+    """The same attributes as dicts, as in sklearn-crfsuite, each with the value 1."""
     return [[dict.fromkeys(names, 1) for names in sequence] for sequence in X]
 
 

@@ -1,7 +1,7 @@
-"""Damaged model files: what hedgerow and its peers make of the same damage, counted.
+"""Damaged model files: how hedgerow and its peers react to the same damage.
 
-Each library saves a small model; copies of the file are cut off, or have bytes changed, dropped,
-inserted or exchanged; a process of its own loads each copy and predicts with it. An outcome is
+Each library saves a small model; copies of the file are truncated, or have bytes changed, dropped,
+inserted or swapped; a separate process loads each copy and predicts with it. An outcome is
 
 - refused: an exception,
 - same: it loads and predicts as before,
@@ -114,7 +114,7 @@ def predict(library: str, path: Path) -> Any:
 
 
 def damaged(data: bytes, n_each: int) -> Iterator[tuple[str, bytes]]:
-    """So many truncated files, and as many with other damage."""
+    """Truncated files, and the same number of files with other damage."""
     for length in np.linspace(0, len(data) - 1, n_each).astype(int):
         yield "truncated", data[:length]
     for mutant in mutants(data, n_each):
@@ -122,7 +122,7 @@ def damaged(data: bytes, n_each: int) -> Iterator[tuple[str, bytes]]:
 
 
 def judge(library: str, path: Path, expected: Any) -> str:
-    """The outcome of one file, found out in a child process, which may die."""
+    """The outcome of one file, determined in a child process, which may crash."""
     child = os.fork()
     if child == 0:
         try:
@@ -145,7 +145,7 @@ def judge(library: str, path: Path, expected: Any) -> str:
 
 
 def predict_in_child(library: str, path: Path) -> Any:
-    """What the whole file predicts; threads of OpenMP must not be there when processes fork."""
+    """Predictions with the intact file, in a child, so that no OpenMP threads exist at a fork."""
     reader, writer = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(
         target=lambda: writer.send(predict(library, path))
@@ -187,7 +187,7 @@ def main() -> None:
     for library in options.libraries:
         common.log(library)
         command = [sys.executable, __file__, "--alone", library, "--count", str(options.count)]
-        # What the libraries print is of no interest, and some print a lot.
+        # Discard the output of the libraries.
         found = subprocess.run(command, check=True, capture_output=True).stdout
         record[library] = json.loads(found.splitlines()[-1])
     print(json.dumps(record, indent=1))

@@ -1,7 +1,8 @@
-"""OCR letters, fold 0 held out: TreeCRF on words against XGBoost on letters, as many trees each.
+"""OCR letters, fold 0 held out: TreeCRF on words against XGBoost on letters, with the same number
+of trees.
 
-XGBoost gets the letters as rows and knows nothing of words; TreeCRF gets the words, and its
-prediction includes the search for the best word. Both start from the same bytes.
+XGBoost gets the letters as separate rows; TreeCRF gets the words, and its prediction includes the
+search for the best word. Both start from the same bytes.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def throughput(action: Callable[[], object], n_letters: int) -> common.Record:
 
 
 def single_word(tag: Callable[[Any], object], X: list[Any]) -> float:
-    """Median over words, each read alone, of its best milliseconds."""
+    """Median over words, predicted one at a time, of the best time in milliseconds."""
     words = X[:N_SINGLE_WORDS]
     return 1e3 * statistics.median(common.best_seconds(lambda w=w: tag(w), PASSES) for w in words)
 

@@ -4,18 +4,18 @@
                     [--rounds N] [--repeat N] [--set NAME=VALUE ...]
 
 Prints a line of JSON for the machine, one for each shape, side and number of threads, and after the
-sides of a shape one with ratios, which are above 1 where hedgerow is better. Each measurement has a
-process of its own, and the sides take turns.
+sides of a shape one with ratios, which are above 1 where hedgerow is better. Each measurement runs
+in its own process, and the sides alternate.
 
-TreeCRF gets sequences and trains with its CRF (order 1); the peers get rows and know nothing of
-neighbouring labels, so that their test errors are for orientation. All have the same depth, bins,
-learning rate, penalty and minimum weight of a leaf; a depth of 6 allows one leaf more than LightGBM
-gets. For two labels the peers grow one tree per round, for more one per label.
+TreeCRF gets sequences and trains with its CRF (order 1); the peers get rows and do not use
+neighbouring labels, so their test errors are only for orientation. All have the same depth, bins,
+learning rate, penalty and minimum weight of a leaf; a depth of 6 allows one more leaf than LightGBM
+has. For two labels the peers grow one tree per round, for more one per label.
 
-Training is timed from arrays or dicts to the model, binning included, but spelling out windows
-for the peers is not; from dicts they get a sparse matrix by scikit-learn's DictVectorizer, whose
-time is in ``train_seconds``, and alone in ``encode_seconds``. Prediction is timed in the same way,
-from test arrays or dicts to labels; TreeCRF's includes the search for the best labelling.
+Training is timed from arrays or dicts to the model, binning included, but building lag features for
+the peers is not; from dicts they get a sparse matrix by scikit-learn's DictVectorizer, whose time
+is in ``train_seconds``, and alone in ``encode_seconds``. Prediction is timed in the same way, from
+test arrays or dicts to labels; TreeCRF's includes the search for the best labelling.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ LEARNING_RATE = 0.3
 PASSES = 3
 SETTINGS: dict[str, dict[str, Any]] = {
     "hedgerow": {"max_depth": MAX_DEPTH, "learning_rate": LEARNING_RATE, "random_state": 0},
-    # A sum of second derivatives of 1 takes four rows anyway; saying so lets LightGBM leave out
-    # columns with fewer. The penalty is what the others have by default.
+    # A sum of second derivatives of 1 takes at least four rows; with this setting LightGBM can skip
+    # columns with fewer. The penalty is the default of the others.
     "lightgbm": {
         "max_depth": MAX_DEPTH,
         "num_leaves": 2**MAX_DEPTH - 1,
@@ -55,7 +55,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "xgboost": {"max_depth": MAX_DEPTH, "eta": LEARNING_RATE, "max_bin": 255},
 }
 MODULES = {"hedgerow": "hedgerow.tree_crf", "lightgbm": "lightgbm", "xgboost": "xgboost"}
-# The peer's over hedgerow's.
+# Peer divided by hedgerow.
 LESS_IS_BETTER = ("train_seconds", "train_cpu_seconds", "training_mib", "predict_seconds")
 
 
@@ -90,7 +90,7 @@ def measure_hedgerow(
 
 
 def measure_peer(shape: Shape, options: argparse.Namespace) -> tuple[common.Record, NDArray[Any]]:
-    """Dense windows are spelled out at once, dicts as part of what is timed."""
+    """Lag features of dense windows are built before timing, the encoding of dicts is timed."""
     classes, codes = np.unique(np.concatenate(shape.y), return_inverse=True)
     encode, encode_test = encoders(shape)
     before = common.memory_before_training_mib(MODULES[options.side])
@@ -115,7 +115,7 @@ def measure_peer(shape: Shape, options: argparse.Namespace) -> tuple[common.Reco
 
 
 def encoders(shape: Shape) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """What gives the rows to train on, and to test on, from where the clock starts."""
+    """Functions that return the training and test rows; their time is measured."""
     if not isinstance(shape.X[0], list):
         rows, test_rows = (
             spell_out(shape.X, shape.X_test, shape.window)
@@ -132,7 +132,7 @@ def encoders(shape: Shape) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def own_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Parameters of a side that may differ from its defaults."""
+    """Parameters of a side that differ from its defaults."""
     others = dict(options.settings) if options.side == "hedgerow" else {}
     return SETTINGS[options.side] | others
 
@@ -147,7 +147,7 @@ def compare(records: dict[str, common.Record]) -> common.Record:
 
 
 def run_shape(name: str, options: argparse.Namespace) -> None:
-    """All sides with all numbers of threads, medians of alternating runs; printed as they come."""
+    """All sides with all numbers of threads, medians of alternating runs; printed at once."""
     rounds = options.rounds or SHAPES[name].rounds
     for threads in options.threads:
         runs: dict[str, list[common.Record]] = {side: [] for side in options.sides}

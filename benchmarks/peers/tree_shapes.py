@@ -37,7 +37,7 @@ class Shape:
 
     @property
     def size(self) -> dict[str, int]:
-        """What a record says of the data."""
+        """The size of the data, for a record."""
         width = {} if isinstance(self.X[0], list) else {"columns": self.X[0].shape[1]}
         return {
             "positions": sum(map(len, self.X)),
@@ -54,7 +54,8 @@ def letters(options: argparse.Namespace) -> Shape:
 
 
 def jpred(options: argparse.Namespace) -> Shape:
-    """All training proteins, those that other benchmarks stop by included, and the blind set."""
+    """All training proteins, including those used elsewhere for early stopping, and the blind
+    set."""
     parts = read_proteins(argparse.Namespace(data=options.data, quick=False), "3")
     X, y = {}, {}
     for name, part in parts.items():
@@ -63,8 +64,8 @@ def jpred(options: argparse.Namespace) -> Shape:
 
 
 def numbers(n_positions: int, n_columns: int, n_labels: int) -> Callable[[Any], Shape]:
-    """Normal numbers in sequences of 100; a few columns say which of equally frequent labels it is,
-    one of them at the position before."""
+    """Normal numbers in sequences of 100; a few columns depend on the label, one of them on the
+    next one."""
 
     def read(options: argparse.Namespace) -> Shape:
         rng = np.random.default_rng(0)

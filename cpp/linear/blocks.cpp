@@ -8,14 +8,14 @@ namespace hedgerow {
 namespace {
 
 constexpr int64_t kBlockPositions = kLowLimits ? 1 << 5 : 1 << 9;
-// After so many positions the sums of wide attributes are added to their totals.
+// After this many positions the sums of wide attributes are added to their totals.
 constexpr int64_t kSumPositions = 8 * kBlockPositions;
 constexpr int kRanges = 16;  // of attributes: tasks of the gradient
-// Entries whose place in the layout, and whose weights, are fetched ahead of their turn.
+// How many entries ahead the layout, and the weights, are prefetched.
 constexpr int64_t kPlacesAhead = 24;
 constexpr int64_t kWeightsAhead = 12;
 
-// Where ranges of the attributes from n_leading on end, with about as many entries each.
+// Ends of ranges of the attributes from n_leading on, with about the same number of entries.
 std::vector<int32_t> cut_ranges(const AttributeRows& rows, int64_t n_attributes,
                                 int64_t n_leading) {
   std::vector<int32_t> counts(n_attributes, 0);
@@ -116,7 +116,7 @@ AttributeBlocks::LeadingEntries AttributeBlocks::leading_entries(int64_t block) 
           leading_values_.empty() ? nullptr : leading_values_.data() + start};
 }
 
-// What goes over the positions of a block, compiled for rows of N lanes; see with_lanes.
+// A loop over the positions of a block, compiled for rows of N lanes; see with_lanes.
 struct AttributeBlocks::ScoreBlock {
   const AttributeBlocks& blocks;
   const LeadingWeights& weights;
@@ -202,7 +202,7 @@ void AttributeBlocks::fill_scores(const LeadingWeights& weights, const double* b
       });
 }
 
-// What adds the residuals of some positions to the sums of a group of outputs. kRounded: whether
+// Adds the residuals of some positions to the sums of a group of outputs. kRounded: whether
 // products with values are rounded to the grid
 template <bool kRounded>
 struct AttributeBlocks::SumGroup {
@@ -303,8 +303,8 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
                                    double* bias_gradient, const ResidualGrid& grid, int n_threads,
                                    Stop& stop) const {
   const int64_t n_blocks = std::ssize(leading_starts_);
-  // A task owns a group of outputs of the attributes that lead, or the weights of some ranges of
-  // others, and goes through the positions in order.
+  // A task owns a group of outputs of the leading attributes, or the weights of some ranges of
+  // others, and processes the positions in order.
   const auto sum_group = [&](int group) {
     PaddedVector bias_sums(sums.width(), 0.0);
     for (int64_t first = 0; first < n_positions_; first += kSumPositions) {

@@ -21,26 +21,26 @@ struct ResidualGrid {
   }
 };
 
-// The attributes of a training set's positions, laid out for what training does again and again:
-// those that lead, see LeadingWeights, by position, and the others by position within blocks of
+// The attributes of the positions of a training set, laid out for repeated passes: leading
+// attributes, see LeadingWeights, by position, and the others by position within blocks of
 // positions and ranges of attributes, so that threads can share the work.
 class AttributeBlocks {
  public:
-  // n_leading: how many attributes lead, at most kMostLeading.
+  // n_leading: number of leading attributes, at most kMostLeading.
   AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, int64_t n_leading, Stop& stop);
 
   int64_t n_positions() const { return n_positions_; }
   int64_t n_leading() const { return n_leading_; }
 
-  // As Scorer::add_scores, to nothing; biases may be null.
+  // As Scorer::add_scores, but overwrites the scores; biases may be null.
   void fill_scores(const LeadingWeights& weights, const double* biases, double* scores,
                    int n_threads, Stop& stop) const;
 
-  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], but for
-  // attributes that lead to `sums`; bias_gradient[o] += sum over all t of residuals[t, o].
-  // residuals: (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or
-  // null. Residuals, and their products with values, are rounded to a grid first, so that sums do
-  // not depend on the order of the positions.
+  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], for leading
+  // attributes to `sums`; bias_gradient[o] += sum over all t of residuals[t, o]. residuals:
+  // (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or null.
+  // Residuals, and their products with values, are rounded to a grid first, so that sums do not
+  // depend on the order of the positions.
   void add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
                     double* bias_gradient, const ResidualGrid& grid, int n_threads,
                     Stop& stop) const;
@@ -59,7 +59,7 @@ class AttributeBlocks {
   void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
                   int64_t block, int first_range, int end_range, const ResidualGrid& grid) const;
 
-  // Entries of a block: those of attributes that lead, and those of others.
+  // Entries of a block: those of leading attributes, and others.
   struct LeadingEntries {
     const int32_t* offsets;  // of its positions
     const uint16_t* attributes;
@@ -71,7 +71,7 @@ class AttributeBlocks {
 
   int64_t n_positions_;
   int64_t n_leading_;
-  // Entries of attributes that lead, those of a position ascending.
+  // Entries of leading attributes, ascending within a position.
   std::vector<int64_t> leading_starts_;   // (n_blocks,) first entry of each block
   std::vector<int32_t> leading_offsets_;  // (n_blocks, block positions + 1) counted from there
   std::vector<uint16_t> leading_;         // attributes

@@ -1,4 +1,4 @@
-// The inverse Hessian as L-BFGS knows it: by its effect on a gradient, from the last few steps.
+// The inverse Hessian of L-BFGS: its product with a gradient, from the last few steps.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hedgerow {
 // curvature, and half the memory; sums are in double precision.
 class InverseHessian {
  public:
-  // A step, and how the gradient changed over it. (n_weights,) each
+  // A step, and the change of the gradient. (n_weights,) each
   struct Pair {
     LargeVector<float> step;
     LargeVector<float> change;
@@ -26,9 +26,9 @@ class InverseHessian {
 
   int64_t n_weights() const { return n_weights_; }
 
-  // Remembers a step, size * direction, and how the gradient changed over it, forgetting the
-  // oldest. Steps along which the gradient does not rise are left out: they would make the model
-  // indefinite. Arrays: (n_weights,)
+  // Stores a step, size * direction, and the change of the gradient, and drops the oldest. Steps
+  // without positive curvature are skipped: they would make the model indefinite. Arrays:
+  // (n_weights,)
   struct Step {
     const double* direction;
     double size;
@@ -40,14 +40,14 @@ class InverseHessian {
   };
   void push(const Step& step, int n_threads, Stop& stop);
   void clear() { pairs_.clear(); }
-  // Forgets the oldest step if there is no room for another: for who needs its memory before the
-  // next push, which will not be of a step that is left out.
+  // Drops the oldest step if the memory is full, for callers that need its memory before the next
+  // push, which must not be a step that is skipped.
   void make_room() {
     if (is_full()) pairs_.pop_front();
   }
   bool is_empty() const { return pairs_.empty(); }
 
-  // What is remembered, the oldest first; and to remember just that.
+  // The stored pairs, the oldest first; and restoring them.
   const std::deque<Pair>& pairs() const { return pairs_; }
   void restore(std::deque<Pair> pairs);
 

@@ -46,7 +46,7 @@ std::vector<uint64_t> find_places(const AttributeRows& rows, const std::vector<u
 
 SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
                            int n_outputs, Stop& stop) {
-  // A first pass sorts the outputs by attribute, a second keeps each of them once.
+  // A first pass sorts the outputs by attribute, a second removes duplicates.
   std::vector<int64_t> begin(n_attributes + 1, 0);
   for (int64_t t = 0; t < rows.n_positions; ++t) {
     if (t % 4096 == 0) stop.check();

@@ -1,7 +1,7 @@
 // Linear potentials: a position's scores are the sum of its attributes' weights.
 //
-// An attribute has a weight for some of the outputs (labels, or label pairs). Weights lie in one
-// array, those of attribute a at offsets[a] .. offsets[a + 1] of the layout, outputs ascending.
+// An attribute has a weight for some of the outputs (labels, or label pairs). Weights are stored in
+// one array, those of attribute a at offsets[a] .. offsets[a + 1] of the layout, outputs ascending.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +29,17 @@ struct WeightLayout {
   const int32_t* outputs;  // (n weights,); may be null if every attribute has all outputs
 
   int64_t n_weights(int64_t attribute) const { return offsets[attribute + 1] - offsets[attribute]; }
-  // Whether it has one for every output: then its weights are a row as they lie.
+  // Whether it has one for every output: then its weights are a contiguous row.
   bool is_full(int64_t attribute) const { return n_weights(attribute) == n_outputs; }
   // The output of one of its weights.
   int32_t output(int64_t attribute, int64_t weight) const {
     return outputs == nullptr ? static_cast<int32_t>(weight - offsets[attribute]) : outputs[weight];
   }
-  // Whether an attribute has weights for so many outputs that it pays to treat it as having all.
+  // Whether an attribute has weights for so many outputs that treating it as dense is faster.
   bool is_wide(int64_t attribute) const { return n_weights(attribute) * 4 > n_outputs; }
 };
 
-// At how many positions each attribute occurs, however often it is repeated there.
+// Number of positions at which each attribute occurs; repetitions at a position count once.
 std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attributes, Stop& stop);
 
 // The first place of each attribute, the same in any order of the sequences: a digest of what its

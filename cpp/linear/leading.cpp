@@ -12,7 +12,7 @@ constexpr int kGroupLanes = 4;  // a group has this many at most
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-// One for each thread, as far as there are enough outputs.
+// One for each thread, if there are enough outputs.
 int group_width(int n_outputs, int n_threads) {
   const int n_lanes = padded(n_outputs) / kLanes;
   const int n_groups = std::max(divide_up(n_lanes, kGroupLanes), std::min(n_threads, n_lanes));

@@ -11,13 +11,13 @@
 
 namespace hedgerow {
 
-// So many attributes may lead at most.
+// Maximum number of leading attributes.
 inline constexpr int64_t kMostLeading = 1 << 16;
 
 // Weights, and 0 where an attribute has none.
 class LeadingWeights {
  public:
-  // Keeps layout and weights, (n weights,), as they are, for the attributes that follow.
+  // Refers to layout and weights, (n weights,), for all other attributes.
   LeadingWeights(const WeightLayout& layout, const double* weights, int64_t n_leading,
                  int n_threads, Stop& stop);
 
@@ -41,21 +41,21 @@ class LeadingWeights {
 // adds to all rows, but only to the outputs of its group.
 class LeadingSums {
  public:
-  // Begins with a gradient, (n weights,).
+  // Starts from a gradient, (n weights,).
   LeadingSums(const WeightLayout& layout, const double* gradient, int64_t n_leading, int n_threads,
               Stop& stop);
 
   int64_t n_leading() const { return n_leading_; }
   const WeightLayout& layout() const { return layout_; }
   int n_groups() const { return n_groups_; }
-  // A group has the outputs from here on, so many, and the next multiple of kLanes for each row.
+  // First output and number of outputs of a group, and the row stride, a multiple of kLanes.
   int first_output(int group) const { return group * width_; }
   int n_outputs(int group) const;
   // (n_leading, width)
   double* rows(int group) { return rows_.data() + group * n_leading_ * width_; }
   int width() const { return width_; }
 
-  // To be called for each group after every so many positions.
+  // To be called for each group at regular intervals of positions.
   void add_up(int group);
   // Writes the sums to the gradient.
   void write(double* gradient, int n_threads, Stop& stop) const;
@@ -74,8 +74,8 @@ class LeadingSums {
   int width_;  // outputs of a group, a multiple of kLanes
   int n_groups_;
   PaddedVector rows_;  // (n_groups, n_leading, width)
-  // Attributes with many weights are those that occur most often. Their rows are added up in two
-  // steps, with smaller rounding errors: to a total now and then.
+  // Attributes with many weights are those that occur most often. Their rows are summed in two
+  // levels, to reduce rounding errors.
   std::vector<int32_t> wide_;      // these attributes, ascending
   std::vector<int32_t> wide_row_;  // (n_leading,) where an attribute is among them, or -1
   PaddedVector totals_;            // (n_groups, n_wide, width)

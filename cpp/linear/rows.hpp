@@ -18,7 +18,7 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
   for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
 }
 
-// Rows of up to so many lanes are added up in registers.
+// Rows of up to this many lanes are summed in registers.
 inline constexpr int kRegisterLanes = 8;
 
 // Calls body.template run<N>() with the number of lanes that hold n doubles; N = 0: too many for
@@ -39,7 +39,7 @@ HEDGEROW_INLINE void with_lanes(int n, const Body& body) {
   }
 }
 
-// Asks for the n doubles from here on, which will be needed soon.
+// Prefetches the n doubles from here on.
 HEDGEROW_INLINE void prefetch_row(const double* row, int n) {
   constexpr int kLine = 8;  // doubles of a cache line
   for (int i = 0; i < n; i += kLine) HEDGEROW_PREFETCH(row + i);

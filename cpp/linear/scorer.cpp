@@ -9,7 +9,7 @@ namespace hedgerow {
 namespace {
 
 constexpr int64_t kTaskPositions = 512;
-// Entries whose attributes, and whose weights, are fetched ahead of their turn.
+// How many entries ahead attributes, and weights, are prefetched.
 constexpr int64_t kAttributesAhead = 32;
 constexpr int64_t kScorerWeightsAhead = 16;
 
@@ -22,8 +22,8 @@ Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* 
       biases_(stride_, 0.0),
       found_(layout.n_attributes) {
   if (biases != nullptr) std::copy(biases, biases + layout.n_outputs, biases_.begin());
-  // Weights of all outputs are a row as they lie, unless they are the last; those of many outputs
-  // are spread out as one.
+  // Weights of all outputs are used in place, unless they are the last; those of many outputs are
+  // copied to a dense row.
   const int64_t n_weights = layout.offsets[layout.n_attributes];
   const auto is_row = [&](int64_t a) {
     return layout.is_full(a) && layout.offsets[a] + stride_ <= n_weights;

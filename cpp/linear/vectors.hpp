@@ -1,4 +1,4 @@
-// Vectors of weights, by the million: what training does to all of them at once.
+// Operations on vectors of millions of weights.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kPositionsPerCheck = 4096;  // positions
 
-// The probability of the most probable label but `label`; 0 if there is no other.
+// The probability of the most probable label other than `label`; 0 if there is no other.
 double find_rival(const double* p, int n_labels, int label) {
   double largest = 0.0;
   for (int k = 0; k < n_labels; ++k)

@@ -1,7 +1,8 @@
 // Smoothed labelwise accuracy (Gross et al. 2006, Eqs. 9 and 10): the sum over positions of
 //   weight * Q(p(label) - p(rival)),   Q(x) = 1 / (1 + exp(-sharpness * x)),
-// where the rival is the most probable other label. Equal rivals share its part of the gradient:
-// where all labels are alike, as before any training, every other choice would lead nowhere.
+// where the rival is the most probable other label. Rivals with equal probabilities share the
+// gradient: if all labels are equally probable, as before training, choosing only one of them would
+// not make progress.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace hedgerow {
 
-// Marginals of N positions over K labels, and how they should be.
+// Marginals of N positions over K labels, and the true labels.
 struct LabelledMarginals {
   int64_t n_positions;
   int n_labels;
@@ -19,11 +20,11 @@ struct LabelledMarginals {
   const double* weights;    // (N,)
 };
 
-// What each position adds to the sum. terms: (N,)
+// The term of each position. terms: (N,)
 void fill_accuracy_terms(const LabelledMarginals& table, double sharpness, double* terms,
                          Stop& stop);
 
-// How the sum changes with each marginal. gradient: (N, K)
+// Derivatives of the sum with respect to the marginals. gradient: (N, K)
 void fill_accuracy_gradient(const LabelledMarginals& table, double sharpness, double* gradient,
                             Stop& stop);
 

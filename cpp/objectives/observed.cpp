@@ -8,7 +8,7 @@
 namespace hedgerow {
 namespace {
 
-// Calls visit(position, code) wherever something was observed.
+// Calls visit(position, code) for all positions with an observation.
 template <class Visit>
 void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visit visit) {
   parallel_for_pieces(observed.n_positions, kPositionsPerTask, n_threads, stop,
@@ -18,8 +18,7 @@ void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visi
                       });
 }
 
-// At how many of some positions the label that was observed is the first of those with the largest
-// probability.
+// Number of positions whose observed label is the first one with the largest probability.
 HEDGEROW_CLONES int64_t count_first_largest(const double* p, const int32_t* codes,
                                             int64_t n_positions, int64_t n_outputs) {
   int64_t n_right = 0;

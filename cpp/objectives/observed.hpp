@@ -1,4 +1,4 @@
-// Observed counts: what expected counts are compared with.
+// Observed counts, which expected counts are compared with.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ struct Observed {
   int64_t n_positions;
   int64_t n_outputs;
   const int32_t* codes;   // (N,), -1: nothing was
-  const double* weights;  // (N,) how much a position counts; null: all 1
+  const double* weights;  // (N,) weight of each position; null: all 1
 };
 
-// expected (N, n_outputs): from the output that was observed subtract the weight of its position.
+// Subtracts the weight of each position from its observed output in expected, (N, n_outputs).
 void subtract_observed(const Observed& observed, double* expected, int n_threads, Stop& stop);
 
-// How many positions have the output that was observed as the most probable one.
+// Number of positions whose most probable output is the observed one.
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop);
 

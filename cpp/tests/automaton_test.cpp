@@ -133,6 +133,11 @@ TEST(row_sums) {
                   n_threads, stop);
     CHECK(sums == expected);
   }
+  const std::vector<double> weights{0.5, 2.0, 4.0};
+  std::vector<double> sums(3), row{2.0, 3.0, 5.0, 7.0};
+  fill_row_sums({4, 3, offsets.data(), places.data(), weights.data()}, 1, row.data(), sums.data(),
+                1, stop);
+  CHECK((sums == std::vector{15.0, 0.0, 12.0}));
 }
 
 TEST(small_automata) {

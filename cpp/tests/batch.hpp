@@ -1,4 +1,4 @@
-// Random batches of sequences, what the kernels say about them, and the same by enumeration of all
+// Random batches of sequences, the results of the kernels, and the same by enumeration of all
 // labellings.
 #pragma once
 
@@ -76,7 +76,7 @@ struct Grammar {
       arc_scores.push_back(score_at_end(s));
     }
   }
-  // Of all patterns that a string ends in.
+  // Sum of the scores of all patterns that a string ends in.
   double score_at_end(String s) const {
     double sum = 0.0;
     for (; !s.empty(); s = without_first(s)) {
@@ -108,7 +108,7 @@ inline constexpr Kind kKinds[] = {{2, 0, false},     {2, 0.3, false},   {2, 0, t
                                   {2, 0.3, true},    {100, 0, false},   {400, 0, false},
                                   {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
 
-// All kinds; where there are many labels, and so much to do, a third of them.
+// All kinds; for many labels, which take longer, a third of them.
 inline std::vector<Kind> kinds_for(int n_labels) {
   std::vector<Kind> kinds;
   for (size_t i = 0; i < std::size(kKinds); ++i)
@@ -202,7 +202,7 @@ inline Batch first_order(int n_labels, const std::vector<int64_t>& lengths, cons
   return Batch(random_grammar(n_labels, 1, 0, kind, true), lengths, kind);
 }
 
-// A number for each event of a batch: its probability, or how that moves.
+// A number for each event of a batch: its probability, or its derivative.
 struct Events {
   std::vector<double> marginals, arc_sums, arc_marginals, pairs;  // (N, K), (A,), (N, A), (N, K, K)
 
@@ -259,8 +259,8 @@ void check_close(Outputs found, Outputs expected, double tolerance) {
   }
 }
 
-// Any subset of the outputs may be asked for; what is given does not change. fill(outputs) fills
-// those that are not empty.
+// Any subset of the outputs may be requested; inputs are not changed. fill(outputs) fills those
+// that are not empty.
 template <class Outputs, class Fill>
 void check_subsets(const Outputs& unfilled, Fill fill) {
   Outputs all = unfilled;
@@ -372,7 +372,7 @@ std::vector<int32_t> viterbi_of(const Batch& batch, const Scores& scores, int n_
   return found;
 }
 
-// Labellings, and what comes with them: (n, N), (S,), (n, S).
+// Labellings, and further results: (n, N), (S,), (n, S).
 struct Paths {
   std::vector<int32_t> labels;
   std::vector<int64_t> counts;

@@ -89,12 +89,12 @@ TEST(first_order) {
     check_against_automaton(first_order(n_labels, {600, 1, 200, 0}, {3, 0.05, false}), 1e-10);
     check_against_automaton(first_order(n_labels, {300, 1, 70, 0}, {3, 0.05, true}), 1e-10);
   }
-  // So many matrices are not all kept for the way back.
+  // More matrices than are stored for the backward pass.
   context = "blocks";
   check_against_automaton(first_order(41, {90, 3, 70}, {3, 0, true}), 1e-10);
 }
 
-// What is found of a sequence does not depend on those that share the lanes with it.
+// The results of a sequence do not depend on the other sequences in its lanes.
 TEST(neighbours_in_lanes) {
   for (const int n_labels : {2, 3, 5, 8})
     for (const Kind& kind : kKinds) {
@@ -118,7 +118,7 @@ TEST(neighbours_in_lanes) {
     }
 }
 
-// Sequences that are cut into pieces. The last kind has one that needs log space.
+// Sequences that are divided into pieces. The last kind has one that needs log space.
 TEST(pieces) {
   for (const int n_labels : {2, 3, 8})
     for (const Kind& kind : {Kind{2, 0, false}, Kind{20, 0.2, false}, Kind{150, 0.1, false}}) {

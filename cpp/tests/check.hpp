@@ -1,5 +1,5 @@
-// What the test program's files share: the list of tests, checks that count and go on, and random
-// numbers.
+// Shared by the files of the test program: the list of tests, checks that count failures and
+// continue, and random numbers.
 #pragma once
 
 #include <algorithm>

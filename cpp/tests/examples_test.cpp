@@ -1,4 +1,4 @@
-// What trees learn from: derivatives, which of them, and their whole units.
+// Examples of trees: derivatives, their selection, and their integer units.
 #include "trees/examples.hpp"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST(stratified) {
   CHECK(sampled(9.0).size() == kPositions);
 }
 
-// How much examples count that are drawn among the others.
+// Weights of the negative examples that are drawn.
 TEST(weights_of_negatives) {
   constexpr int64_t kPositions = 1000;
   const std::vector<double> gradients(kPositions, 0.5);
@@ -140,7 +140,7 @@ TEST(weights_of_negatives) {
   check(100.0, NegativeWeight::kBalanced, 1.0 / 9.0);
 }
 
-// About the share that is requested, the large ones for sure, and sums that stay nearly the same.
+// About the requested share, large ones with certainty, and sums that stay nearly the same.
 TEST(drawn_by_size) {
   constexpr int64_t kPositions = 10000;
   std::vector<double> gradients(kPositions);

@@ -58,7 +58,7 @@ struct Linear {
     const bool all = weight_offsets.back() == n_attributes * n_outputs;
     return {n_attributes, n_outputs, weight_offsets.data(), all ? nullptr : weight_outputs.data()};
   }
-  // visit(position, output, value, weight number) for all that a weight has a say in.
+  // visit(position, output, value, weight number) for all contributions of weights.
   template <class Visit>
   void for_each(Visit visit) const {
     for (int64_t t = 0; t < n_positions(); ++t)
@@ -106,7 +106,7 @@ void check_scores(const Linear& linear, int64_t n_leading) {
 void check_gradient(const Linear& linear, int64_t n_leading) {
   const auto residuals = random_numbers(linear.n_positions() * linear.n_outputs, -1, 1);
   const auto start = random_numbers(linear.weight_offsets.back() + linear.n_outputs, -1, 1);
-  // What is there is added to; the biases' gradient comes last.
+  // Results are added to the arrays; the gradient of the biases is last.
   std::vector<double> expected = start;
   const auto n_weights = static_cast<size_t>(linear.weight_offsets.back());
   linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
@@ -195,7 +195,7 @@ std::vector<double> two_loops(const StepPairs& pairs, std::vector<double> q) {
   return q;
 }
 
-// Pairs that are put back give the same direction, bit for bit; those that cannot be are refused.
+// Restored pairs give the same direction, bit for bit; invalid pairs are refused.
 void check_restored(const InverseHessian& hessian, const std::vector<double>& gradient) {
   const auto pairs = hessian.pairs();
   const int64_t n_weights = hessian.n_weights();

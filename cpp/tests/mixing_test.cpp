@@ -39,7 +39,7 @@ Bounds mixing_of(const Batch& batch, int n_threads = 1) {
   return found;
 }
 
-// gamma is at least that of a position on its own, and at most that of one that all depend on.
+// gamma is at least that of an independent position, and at most that of complete dependence.
 void check_limits(const Batch& batch) {
   const Bounds found = mixing_of(batch);
   for (int64_t s = 0; s < batch.n_sequences(); ++s) {
@@ -52,7 +52,7 @@ void check_limits(const Batch& batch) {
   for (const double curvature : found.pairs) CHECK(curvature >= 0.0);
 }
 
-// What both kernels for chains without edges say of the sequences that the fast one does not
+// The results of both kernels for chains without edges, for sequences that the fast one does not
 // refuse.
 void check_kernels(const Batch& batch) {
   const ChainScores scores = batch.chain();
@@ -117,7 +117,7 @@ TEST(mixing) {
       }
 }
 
-// What is found of a sequence does not depend on those that share the lanes with it.
+// The results of a sequence do not depend on the other sequences in its lanes.
 TEST(neighbours_in_lanes_of_mixing) {
   for (const double spread : {2.0, 60.0}) {
     const Batch batch =

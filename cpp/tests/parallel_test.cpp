@@ -1,4 +1,4 @@
-// Threads: every task runs once, errors and interrupts come out.
+// Threads: every task runs once, errors and interrupts are propagated.
 #include "parallel.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ TEST(parallel_for) {
     }
 }
 
-// The error of the lowest index comes out, after all tasks before it have ended.
+// The error with the lowest index is thrown, after all earlier tasks have ended.
 TEST(errors_come_out) {
   for (int round = 0; round < 50; ++round) {
     const int n_threads = 1 + round % 4;

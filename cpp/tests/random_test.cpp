@@ -1,4 +1,4 @@
-// Random numbers by number: those of SplitMix64, spread evenly, each with no say in the others.
+// Counter-based random numbers: those of SplitMix64, uniform and independent.
 #include "random.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Pools: threads that stay from one call to the next, whatever the calls are.
+// Pools: threads that persist between calls of any kind.
 #include "thread_pool.hpp"
 
 #include <atomic>
@@ -94,7 +94,7 @@ TEST(pools_that_are_at_work) {
 }
 
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_THREAD__)
-// The threads are not there, so others are started; nor are they waited for.
+// The threads do not exist, so others are started, and the old ones are not waited for.
 TEST(pools_of_a_process_that_forked) {
   auto pool = std::make_unique<ThreadPool>();
   CHECK(runs_every_task(7, 3));

@@ -1,5 +1,4 @@
-// Trees: what their nodes say against the examples that come to them, what a forest adds against a
-// walk by hand.
+// Trees: their nodes against the examples in them, the scores of a forest against a simple walk.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -231,7 +230,8 @@ void check_forest(const Table& table, const Forest& forest, const std::vector<do
   }
 }
 
-// The examples that come to a leaf are those it was made of, and a forest adds what the leaves say.
+// The examples that reach a leaf are those it was grown from, and a forest adds the values of
+// leaves.
 void check_trees_of(const Table& table, const TreeData& data) {
   std::vector<std::vector<Derivatives>> by_label;
   for (const double share : {1.0, 0.5, 0.02, 0.0})
@@ -343,8 +343,8 @@ TEST(growth_rules) {
   CHECK(grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0].size() == 1);
 }
 
-// Whatever is done with missing values, children add up to their parent, threads change nothing,
-// and forests are trees.
+// For all methods for missing values, children sum to their parent, threads change nothing, and
+// forests equal their trees.
 TEST(missing_values) {
   const Table table({200, 1, 60}, 6, 4);
   Stop stop(nullptr);
@@ -386,8 +386,7 @@ TEST(missing_values) {
   }
 }
 
-// Values go the way of the columns, columns of a branch are of one group, and the rules notice if
-// either is not so.
+// Values are monotone, columns of a branch belong to one group, and the checks detect violations.
 TEST(column_rules) {
   const Table table({200, 1, 60}, 6, 4);
   Stop stop(nullptr);
@@ -436,7 +435,7 @@ TEST(column_rules) {
   CHECK_THROWS(std::invalid_argument, grow(&of_categories, 1), "categories has no direction");
 }
 
-// Arrays that are no trees, whatever they hold, are refused before anything is read by them.
+// Arrays that are not valid trees are refused before anything is read.
 TEST(damaged_trees) {
   const Table table({30}, 2, 1);
   Stop stop(nullptr);

@@ -1,4 +1,4 @@
-// Walks: whatever columns trees split on, scores are those of a walk from node to node.
+// Walks: for splits on any columns, scores equal those of a walk node by node.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -94,8 +94,8 @@ void repeat_last(TreeArrays& trees) {
   trees.outputs.push_back(static_cast<int32_t>(below(kOutputs)));
 }
 
-// Trees of up to this many splits that ask anything; of one leaf too. Some ask the same as the
-// last.
+// Trees with up to this many arbitrary splits, or a single leaf. Some have the same splits as the
+// previous one.
 TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach) {
   TreeArrays trees;
   for (int i = 0; i < n_trees; ++i) {
@@ -150,7 +150,7 @@ float walk(const TreeArrays& trees, int64_t tree, const Bins& bins, int64_t sequ
   return trees.values[n];
 }
 
-// Trees that ask about numbers alone give the same scores from these.
+// Trees that split only on numbers give the same scores from these.
 template <class Value>
 void check_values(const Forest& forest, const Bins& bins, const std::vector<double>& scores,
                   const std::vector<double>& expected, int n_threads) {

@@ -21,7 +21,7 @@ class AskedAttributes {
   // Columns of the trees from n_dense on are attributes.
   AskedAttributes(const TreeArrays& trees, int32_t n_dense);
 
-  // How far the trees look, at dense columns too.
+  // The window of the trees, including dense columns.
   const Reach& reach() const { return reach_; }
   int n_offsets() const { return reach_.n_offsets(); }
 

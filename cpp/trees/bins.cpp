@@ -20,12 +20,12 @@ constexpr int64_t kTaskEntries = 1 << 14;
 
 constexpr int kSearches = 8;            // searches in flight
 constexpr int64_t kIndexedRows = 1000;  // from which an index of the cuts pays
-// Up to this many cuts are sooner all compared than searched.
+// Up to this many cuts, comparing with all is faster than a search.
 constexpr int64_t kMostCompared = 48;
 
 // Bins of n values of a column: 1 + the number of cuts that are <= the value, 0 for NaN. The number
-// of steps depends on the cuts alone, and there is no branch on a value: the searches go on side by
-// side, so that none waits for the loads of another.
+// of steps depends only on the cuts, and there is no branch on a value: searches run interleaved,
+// so that none waits for the loads of another.
 template <int n, class T>
 HEDGEROW_INLINE void search_cuts(const T* values, const T* cuts, int64_t n_cuts, uint8_t* bins) {
   int64_t below[n] = {};
@@ -98,7 +98,7 @@ HEDGEROW_INLINE void find_column_bins(const T* values, int64_t n, const T* cuts,
 
 }  // namespace
 
-// Many cuts of a column, in buckets of equal width: most values are soon found in theirs.
+// Many cuts of a column, in buckets of equal width, in which most values are found quickly.
 template <class T>
 class CutIndex {
  public:
@@ -163,7 +163,7 @@ class CutIndex {
 
 namespace {
 
-// Null if it would not help: with values far from all others, most cuts share a bucket.
+// Null if it would not help: with outliers, most cuts are in one bucket.
 template <class T>
 std::unique_ptr<CutIndex<T>> build_index(const T* cuts, int64_t n_cuts) {
   auto index = std::make_unique<CutIndex<T>>(cuts, n_cuts);

@@ -1,4 +1,4 @@
-// Bins of numbers: which of a column's intervals a value lies in.
+// Bins of numbers: the interval of a column that contains a value.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace hedgerow {
 
-// Where the bins of columns end. Column c has the cuts offsets[c] to offsets[c + 1], at most
+// Upper bounds of the bins of columns. Column c has the cuts offsets[c] to offsets[c + 1], at most
 // kMaxCuts of them, ascending.
 struct Cuts {
   const int64_t* offsets;  // (n_columns + 1,)
@@ -19,7 +19,7 @@ struct Cuts {
 
 inline constexpr int64_t kMaxCuts = 254;
 
-// The smallest T that is not below a cut: a T is at least the one if it is at least the other.
+// The smallest T that is not below a cut: comparing a T with either gives the same result.
 template <class T>
 T round_up(double cut) {
   if (cut > std::numeric_limits<T>::max()) return std::numeric_limits<T>::infinity();
@@ -32,7 +32,7 @@ T round_up(double cut) {
 // The bin of a value is 1 + the number of its column's cuts that are <= the value, and 0 for NaN.
 // Values are floats, doubles or bytes; all that are equal have the same bin.
 
-// What values are compared as.
+// The type in which values are compared.
 template <class Value>
 using Compared = std::conditional_t<std::is_same_v<Value, uint8_t>, float, Value>;
 

@@ -1,4 +1,4 @@
-// The block walker: blocks of positions go down trees together, where values are missing.
+// The block walker: walks blocks of positions down trees together, if values are missing.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace hedgerow {
 
-// Whether something of a block goes left at a split, and right.
+// Whether any part of a block goes left at a split, and right.
 struct Flow {
   bool left, right;
 };
@@ -88,7 +88,7 @@ class BlockBins {
                                 : static_cast<Lane>(is_left(static_cast<uint8_t>(bins[i])) ? 1 : 2);
     return by_set_;
   }
-  // Places of the positions in the block whose windows end early.
+  // Indices in the block of positions whose windows are truncated.
   const std::vector<int64_t>& edges() const { return edges_; }
 
  private:

@@ -1,4 +1,4 @@
-// Column rules: which way a score may go as a column rises, and which columns may meet in a branch.
+// Column rules: monotone constraints, and which columns may interact.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hedgerow {
 
-// What a column may do to an output.
+// Direction of a column for an output.
 enum ColumnDirection : int8_t {
   kFalling = -1,  // the output never rises with the column
   kAnyWay = 0,
@@ -41,8 +41,8 @@ class ColumnRules {
   // different ones in ascending order: (n_columns,), 1 if they may.
   std::vector<uint8_t> allowed_below(const std::vector<int32_t>& branch) const;
 
-  // Whether every tree keeps to the rules. The trees have been checked, and are for as many outputs
-  // and columns; those behind the columns are previous labels, which may do anything.
+  // Whether every tree satisfies the rules. The trees must be valid, with the same numbers of
+  // outputs and columns; further columns are previous labels, which are not constrained.
   bool are_kept(const TreeArrays& trees) const;
 
  private:
@@ -56,7 +56,7 @@ class ColumnRules {
   int max_columns_;
 };
 
-// `branch` and one more column, where it is not among them.
+// `branch` and one more column, if it is not included yet.
 std::vector<int32_t> extend(std::vector<int32_t> branch, int32_t column);
 
 }  // namespace hedgerow

@@ -1,4 +1,4 @@
-// Examples of trees that may ask about labels before a position.
+// Examples of trees that may split on previous labels.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ContextRow {
 // The rows of every output, by position. Parts of the positions are added one after the other.
 class ContextExamples {
  public:
-  // There is room for the rows of so many positions, which takes memory as it is filled.
+  // Reserves address space for the rows of this many positions; memory is used as it is filled.
   ContextExamples(Contexts contexts, int64_t n_positions, const UnitBits& unit_bits = {});
 
   const Contexts& contexts() const { return contexts_; }
@@ -40,7 +40,7 @@ class ContextExamples {
   std::span<const float> probabilities(int output) const {
     return by_output_[output].probabilities;
   }
-  // How large gradients and curvatures are together, in parts that depend on the data alone.
+  // Magnitudes of gradients and curvatures, in parts that depend only on the data.
   std::span<const Magnitudes> magnitudes(int output) const { return by_output_[output].magnitudes; }
   // Whether curvatures are to be multiplied by p (1 - p).
   bool has_probabilities() const { return has_probabilities_; }
@@ -52,7 +52,7 @@ class ContextExamples {
   // Rows whose gradients sum to no more than the trim, signs apart, are left out. The sampling is
   // that of all positions.
   void add(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads, Stop& stop);
-  // Draws among the rows, by their sizes and then among those of labels that were not observed.
+  // Samples rows, first by their sizes and then among negative ones.
   void draw(const Sampling& sampling, int n_threads, Stop& stop);
 
  private:
@@ -79,7 +79,7 @@ class ContextExamples {
   void write_gradients(int output);
   void draw_by_size(int output, const Sampling& sampling, Stop& stop);
   void stratify(int output, const Sampling& sampling);
-  // Keeps rows that weigh(row) finds to count for something, by how much they do.
+  // Keeps rows for which weigh(row) is not 0, with that weight.
   template <class Weigh>
   void keep(int output, Weigh weigh);
 

@@ -21,7 +21,7 @@ HEDGEROW_CLONES void add_to_edges(const int32_t* of_edges, const float* added, i
   for (int64_t e = 0; e < n_edges; ++e) out[e] = edges[e] + added[of_edges[e]];
 }
 
-// A tree, seen by the contexts of its output.
+// A tree, evaluated for the contexts of its output.
 class TreeOfContexts {
  public:
   TreeOfContexts(const TreeArrays& trees, int64_t tree, const Contexts& contexts,
@@ -32,7 +32,7 @@ class TreeOfContexts {
         contexts_(contexts),
         first_label_column_(first_label_column) {}
 
-  // What a context answers to the questions that it comes to.
+  // The answers of a context to the splits on labels that it reaches.
   std::vector<bool> answers(int context) const {
     std::vector<bool> found;
     std::vector<int64_t> open{0};
@@ -75,7 +75,7 @@ class TreeOfContexts {
     const int lag = trees_.columns[node] - first_label_column_;
     return goes_left(trees_, node, contexts_.label(output_, context, lag));
   }
-  // The node that a context comes to by questions about labels.
+  // The node that a context reaches by splits on labels.
   int64_t resolve(int64_t node, int context) const {
     while (asks_label(first_ + node))
       node = trees_.lefts[first_ + node] + !is_left(first_ + node, context);

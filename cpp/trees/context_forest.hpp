@@ -1,4 +1,4 @@
-// Trees that split on previous labels, made ready to score all contexts of a position.
+// Trees that split on previous labels, prepared for scoring all contexts of a position.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace hedgerow {
 
-// Contexts that give the same answers to all questions of a tree make up a class, and what is left
-// of the tree, once these are answered, asks about columns alone: it is walked like any other. A
-// tree that does not ask about labels has one class, and adds to its label's node.
+// Contexts with the same answers to all label splits of a tree form a class. With these splits
+// resolved, the rest of the tree splits only on columns, and is walked like any other. A tree that
+// does not ask about labels has one class, and adds to its label's node.
 //
 // Immutable; any number of threads may use it.
 class ContextForest {
@@ -22,7 +22,7 @@ class ContextForest {
   // contexts are for as many outputs as the forest has.
   ContextForest(const Forest& forest, const Contexts& contexts, int32_t first_label_column);
 
-  // What positions are scored for: labels (N, K), and labels in their contexts (N, E).
+  // Scores of labels (N, K), and of labels in their contexts (N, E).
   struct Scores {
     const double* nodes;
     const float* edges;

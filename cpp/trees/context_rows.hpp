@@ -1,4 +1,4 @@
-// Examples of one tree that may ask about previous labels, while it grows.
+// Examples of one tree that may split on previous labels, while it grows.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class ContextRows {
   bool has_probabilities() const { return has_probabilities_; }
   int32_t position(int64_t row) const { return rows_[row].position; }
 
-  // What a position has in some contexts.
+  // The sum of a position over some contexts.
   Sum sum(int32_t position, std::span<const int32_t> contexts) const {
     const int64_t row = row_of_[position];
     if (std::ssize(contexts) == n_contexts_) return totals_[row];
@@ -36,7 +36,7 @@ class ContextRows {
     for (const int32_t c : contexts) total += sums[c];
     return total;
   }
-  // Adds what positions have in each of some contexts to by_context (n_contexts,).
+  // Adds the sums of positions in each of some contexts to by_context (n_contexts,).
   template <class AnySum>
   void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
               AnySum* by_context) const;

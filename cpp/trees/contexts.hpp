@@ -8,8 +8,8 @@
 namespace hedgerow {
 
 // A position has E edges, each of which leads to a label from some labels before it, its context.
-// The first position of a sequence has one context alone, the beginning, and what there is to say
-// of label k in it stands in the place of edge k.
+// The first position of a sequence has one context alone, the beginning, whose entry for label k is
+// stored at edge k.
 //
 // The contexts of an output, its label, are numbered from 0; the beginning is the last one.
 class Contexts {
@@ -30,7 +30,7 @@ class Contexts {
   int n_contexts(int output) const { return static_cast<int>(edges_[output].size()); }
   // The edge of each context of an output, of the beginning too.
   std::span<const int32_t> edges(int output) const { return edges_[output]; }
-  // What a context says of the label lag + 1 positions before, as a bin.
+  // The label lag + 1 positions before in a context, as a bin.
   uint8_t label(int output, int context, int lag) const {
     return labels_[output][context * n_lags_ + lag];
   }

@@ -11,7 +11,7 @@
 
 namespace hedgerow {
 
-// What a node's examples at a feature add up to.
+// Sums of the examples of a node by bin of a feature.
 template <class AnySum>
 struct FeatureSums {
   int32_t column;
@@ -73,7 +73,7 @@ class CutSearch {
       cut(feature);
   }
 
-  // What another search has found among other features.
+  // Merges the result of another search among other features.
   void look_at(const Split& split) {
     column_ = split.column;
     offset_ = split.offset;
@@ -83,7 +83,7 @@ class CutSearch {
 
   Split take() const { return best_.exists() ? best_ : Split{}; }
 
-  // The gain that a split needs at least.
+  // Minimum gain of a split.
   double least_gain() const { return best_.gain; }
   // The gains of cuts of all examples. gains: (Lefts::kMost,)
   void fill_gains(Lefts& lefts, double* gains) const {
@@ -109,7 +109,7 @@ class CutSearch {
     return static_cast<double>(sum.curvature()) * rules_.curvature_unit;
   }
 
-  // Are the steps of the children in the order that the column asks for?
+  // Whether the steps of the children are in the order that the column requires.
   bool keeps_order(const AnySum& left, const AnySum& right) const {
     const int8_t direction = monotone_->direction(column_);
     if (direction == kAnyWay) return true;
@@ -126,7 +126,7 @@ class CutSearch {
     return feature.categorical ? cut_categories(feature) : cut_values(feature);
   }
 
-  // Missing values count as their column's fill.
+  // Missing values are treated as the fill value of their column.
   void cut_filled(const FeatureSums<AnySum>& feature) {
     FeatureSums<AnySum> filled = feature;
     std::array<AnySum, 256> bins;
@@ -150,7 +150,7 @@ class CutSearch {
     for (int bin = 1; bin <= feature.n_bins; ++bin) insert(best_.left_bins, bin);
   }
 
-  // By known values alone.
+  // By known values only.
   void cut_known(const FeatureSums<AnySum>& feature) {
     FeatureSums<AnySum> known = feature;
     known.missing = AnySum{};
@@ -196,7 +196,7 @@ class CutSearch {
     return true;
   }
 
-  // Of two features that gain the same the first is taken, whatever order they are looked at in.
+  // Of two features with the same gain, the first is chosen, in whatever order they are searched.
   bool comes_first() const {
     return best_.exists() && std::pair(column_, offset_) < std::pair(best_.column, best_.offset);
   }
@@ -278,8 +278,8 @@ class CutSearch {
     return true;
   }
 
-  // Categories stand in the order of the steps they would take as leaves; those that do not occur
-  // here go the way of missing values.
+  // Categories are sorted by the steps they would take as leaves; those that do not occur here go
+  // with missing values.
   bool cut_categories(const FeatureSums<AnySum>& feature) {
     const AnySum* bins = feature.bins;
     std::array<std::pair<double, int>, 256> order;

@@ -77,7 +77,7 @@ void sort_keys(Key*& keys, Key*& scratch, int64_t n) {
   }
 }
 
-// Leaves each of n sorted keys once, and says how often it was there. Returns how many are left.
+// Removes duplicates from n sorted keys, and counts them. Returns the number of distinct keys.
 template <class Key>
 int64_t count_keys(Key* keys, int64_t n, Key* counts) {
   int64_t m = 0;
@@ -91,9 +91,9 @@ int64_t count_keys(Key* keys, int64_t n, Key* counts) {
   return m;
 }
 
-// How many values a bin holds. A value that occurs more often is heavy, and has a bin of its own:
-// with H of them, size = (sum of the light counts) / (max_bins - H). The more are heavy, the
-// smaller is the size; H < max_bins, as there are more values than bins.
+// Size of a bin. A value that occurs more often is heavy, and has its own bin: with H of them, size
+// = (sum of the light counts) / (max_bins - H). The more are heavy, the smaller is the size; H <
+// max_bins, as there are more values than bins.
 template <class Key>
 double find_bin_size(const Key* counts, int64_t m, int max_bins) {
   int64_t n_heavy = 0;
@@ -112,7 +112,7 @@ double find_bin_size(const Key* counts, int64_t m, int max_bins) {
   }
 }
 
-// Heavy values may stand in the middle of a bin and part it: joins neighbours, small ones first.
+// Heavy values may split a bin: merges neighbouring bins, small ones first.
 template <class Key>
 void join_bins(const Key* counts, int64_t m, int max_bins, std::vector<int64_t>& firsts) {
   if (std::ssize(firsts) <= max_bins) return;
@@ -141,8 +141,8 @@ std::vector<int64_t> choose_bins(const Key* counts, int64_t m, int max_bins) {
     std::iota(firsts.begin(), firsts.end(), int64_t{0});
     return firsts;
   }
-  // Light values are numbered by the middle of their places: bin = floor(middle / size). Far below
-  // the next integer there is no need to divide.
+  // Light values are numbered by the middle of their places: bin = floor(middle / size). The
+  // division is skipped if the result is clear.
   const double size = find_bin_size(counts, m, max_bins);
   const auto most = static_cast<Key>(size);
   bool was_heavy = true;
@@ -190,7 +190,7 @@ ColumnCuts join_cuts(const std::vector<std::vector<double>>& by_column) {
   return cuts;
 }
 
-// About this many numbers are copied at once: equally many columns for each thread, at least one.
+// About this many numbers are copied at once: the same number of columns per thread, at least one.
 constexpr int64_t kCopiedNumbers = 1 << 22;
 constexpr int64_t kRowsTogether = 256;
 

@@ -9,9 +9,9 @@
 namespace hedgerow {
 
 // A cut lies halfway between two neighbouring values of a column. A column of at most max_bins
-// distinct values has a bin for each. Others have max_bins, which hold about equally many values:
-// one that fills more than a bin has one of its own, and does not narrow the choice among the
-// others. What is not finite does not count. All that are equal are one value, 0 and -0 too.
+// distinct values has a bin for each. Others have max_bins, each with about the same number of
+// values: a value that fills more than a bin has its own bin, and does not affect the cuts between
+// others. Numbers that are not finite are ignored. Equal numbers are one value, including 0 and -0.
 
 // Cuts of columns, one column after the other.
 struct ColumnCuts {

@@ -15,7 +15,7 @@ namespace {
 constexpr int32_t kRunBins = 1 << 13;      // whose sums take 64 KiB
 constexpr int64_t kEntriesTask = 1 << 10;  // positions whose entries are read at a time
 
-// Whether a column with this many bins can join a run: not much would be left empty.
+// Whether a column with this many bins can join a run: little space would be wasted.
 bool fits(const TreeData::FullRun& run, int32_t n_bins) {
   const int32_t stride = std::max(run.stride, n_bins);
   const bool is_alike = 2 * std::min(run.stride, n_bins) >= stride || stride <= 16;
@@ -99,7 +99,7 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts
     list_entries(n_threads, stop);
 }
 
-// Some rows at a time, so that both sides stay in the cache.
+// Some rows at a time, so that source and target stay in the cache.
 void TreeData::transpose(int n_threads, Stop& stop) {
   constexpr int64_t kRows = 256;
   const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
@@ -239,7 +239,7 @@ void TreeData::mark_entries(int n_threads, Stop& stop) {
 
 void TreeData::list_entries(int n_threads, Stop& stop) {
   const std::vector<int32_t> sparse_dense = find_sparse_dense();
-  // Threads first count the entries of their positions, then write them where they belong.
+  // Threads first count the entries of their positions, then write them to their places.
   const int64_t n_tasks = (bins_.n_positions + kEntriesTask - 1) / kEntriesTask;
   const auto for_pieces = [&](auto task) {
     parallel_for_pieces(bins_.n_positions, kEntriesTask, n_threads, stop, task);
@@ -280,7 +280,7 @@ void TreeData::list_entries(int n_threads, Stop& stop) {
   });
 }
 
-// A word of bits takes about as long as so many entries.
+// A word of bits takes about as long as this many entries.
 int64_t TreeData::n_sparse_additions() const {
   constexpr int64_t kPerWord = 8;
   if (n_slot_words_ > 0) return kPerWord * n_slot_words_;

@@ -1,4 +1,4 @@
-// What the tree learner reads: the bin of every column at every position.
+// Input of the tree learner: the bin of every column at every position.
 #pragma once
 
 #include <algorithm>
@@ -40,17 +40,17 @@ struct BinTable {
   }
 };
 
-// Where sequences begin and end, and which position is the parent of which.
+// Bounds of sequences, and parents of positions.
 struct Sequences {
   int64_t n_sequences;
   const int64_t* offsets;  // (n_sequences + 1,)
   // (N,) where in its sequence the parent of each position is, -1 for a root; null for chains, in
-  // which it is the position before. They lead to a root, without a cycle.
+  // which it is the position before. They are acyclic.
   const int32_t* parents = nullptr;
 };
 
-// An offset says where a feature is looked at: so many positions after this one, or before it if it
-// is negative; from kParent on it is an ancestor, kParent the parent, kParent + 1 its parent.
+// An offset is the number of positions after this one, or before it if negative, where a feature is
+// read; from kParent on it is an ancestor, kParent the parent, kParent + 1 its parent.
 constexpr int kParent = 256;
 constexpr int kFarthest = 255;  // in every direction
 
@@ -58,7 +58,7 @@ inline bool is_offset(int32_t offset) {
   return offset >= -kFarthest && offset < kParent + kFarthest;
 }
 
-// How far features look from a position: to either side, and up the tree.
+// The window around a position: to either side, and up the tree.
 struct Reach {
   int before = 0;
   int after = 0;
@@ -126,7 +126,7 @@ class Room {
   std::vector<int32_t> ancestors_;  // (N, ancestors) positions, -1 beyond the root
 };
 
-// How many positions are in each bin: what the layout of columns depends on.
+// Number of positions in each bin, on which the layout of columns depends.
 struct BinCounts {
   int64_t n_positions;
   std::vector<int64_t> dense;    // (n_dense, 256)
@@ -218,7 +218,7 @@ class TreeData {
   // Bits of the slots at which a position has entries: so many words each, or 0 if they are listed.
   int64_t n_slot_words() const { return n_slot_words_; }
   const uint64_t* slot_bits() const { return slot_bits_.data(); }
-  // On average, to count an example.
+  // Average cost of counting an example.
   int64_t n_full_additions() const { return static_cast<int64_t>(full_features_.size()); }
   int64_t n_sparse_additions() const;
 

@@ -1,4 +1,4 @@
-// Trees that were grown on another device, from the nodes that it leaves.
+// Trees from nodes that were grown on another device.
 #pragma once
 
 #include <cstdint>

@@ -80,8 +80,7 @@ void for_each_flag(const uint8_t* flags, int64_t n_positions, int64_t n_outputs,
     if (flags[i]) take_flag(i);
 }
 
-// Keeps examples that weigh(i) finds to count for something, by how much they do; returns how many
-// are left.
+// Keeps examples for which weigh(i) is not 0, with that weight; returns their number.
 template <class Weigh>
 int64_t keep(std::span<Derivatives> examples, Weigh weigh) {
   int64_t n_kept = 0;
@@ -104,7 +103,8 @@ class RateSearch {
 
   double rate() const { return rate_; }
   bool is_done() const { return is_done_; }
-  // How many examples are drawn for sure, and what the sizes of the others come to, in units.
+  // Number of examples that are drawn with certainty, and the sum of the sizes of the others, in
+  // units.
   std::pair<int64_t, int64_t> measure(std::span<const float> sizes) const {
     double rest = 0.0;
     int64_t n = 0;
@@ -132,7 +132,7 @@ class RateSearch {
   bool is_done_ = false;
 };
 
-// Draws by size have keys of their own.
+// Sampling by size has its own keys.
 constexpr uint64_t kBySize = uint64_t{1} << 32;
 
 }  // namespace
@@ -203,7 +203,7 @@ float Negatives::weigh(int32_t position) const {
   return is_drawn ? weight_ : 0.0f;
 }
 
-// Threads first count the examples of their positions, then write them where they belong.
+// Threads first count the examples of their positions, then write them to their places.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
                    const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
                    const Workers& workers, const UnitBits& unit_bits)

@@ -1,4 +1,4 @@
-// Examples: what the trees of a round learn from.
+// Examples that the trees of a round are grown from.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +37,12 @@ struct DerivativeTable {
   bool is_opposite = false;
 };
 
-// How much examples count that are drawn among those of labels not observed: for all of them in the
-// mean; as much as any other; or together as much as those of the observed label.
+// Weights of sampled negative examples (of labels not observed): unbiased; 1; or balanced with the
+// positive ones.
 enum class NegativeWeight { kUnbiased, kNone, kBalanced };
 
-// Which examples take part. Those that move the loss least can be left out. Of the others a share
-// can be drawn by their sizes, and then a share of those of labels that were not observed.
+// Selection of examples. Those with the smallest gradients can be left out. The others can be
+// sampled by size, and then negative ones can be sampled.
 struct Sampling {
   double trim;              // leave out |gradient| <= trim * scale
   const double* scales;     // (N,) how much a position counts, 0: it is left out; null: all 1
@@ -62,9 +62,9 @@ struct Sampling {
   bool draws_examples() const { return share < 1.0 || negative_ratio > 0.0; }
 };
 
-// How much an example matters to the trees. A leaf's value v = -sum g / sum h varies least if
+// Importance of an example for the trees. A leaf's value v = -sum g / sum h varies least if
 // examples are drawn in proportion to |g + v h|, see Ibragimov and Gusev (2019), Minimal Variance
-// Sampling in Stochastic Gradient Boosting; v is not known yet, but for its order.
+// Sampling in Stochastic Gradient Boosting; only the magnitude of v is known.
 inline float example_size(float gradient, float curvature) {
   constexpr double kValue = 0.1;
   const double g = gradient, vh = kValue * curvature;
@@ -76,8 +76,8 @@ inline float example_size(float gradient, float curvature) {
 std::vector<double> find_rates(std::span<const std::vector<float>> sizes, double share,
                                const Workers& workers, int n_threads, Stop& stop);
 
-// Which examples of an output are drawn by their sizes: each with the probability min(1, c size),
-// so that their mean number is the share that is asked for. They count for 1 / probability.
+// Sampling of the examples of an output by size: each with the probability min(1, c size), so that
+// the expected number is the requested share. Their weight is 1 / probability.
 class DrawnBySize {
  public:
   // rate: the c above
@@ -182,7 +182,7 @@ struct MagnitudeGrid {
       : gradients(bound * kGradients), curvatures(bound * kCurvatures) {}
 };
 
-// How large some derivatives are together.
+// Magnitudes of some derivatives.
 struct Magnitudes {
   double gradients = 0.0, curvatures = 0.0;                // together
   double largest_gradient = 0.0, largest_curvature = 0.0;  // of one

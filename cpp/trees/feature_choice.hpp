@@ -1,4 +1,4 @@
-// Which features the nodes of a tree may use.
+// The features that the nodes of a tree may use.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace hedgerow {
 
-// Drawn at random, and as far as column rules allow. Each thread has its own. Features are marked
-// by a byte each, by column and offset, that is 0 if they may not be used.
+// Sampled at random, subject to column rules. Each thread has its own. Features are marked by a
+// byte each, by column and offset, that is 0 if they may not be used.
 class FeatureChoice {
  public:
   // Shares of the features that are drawn for a tree and for a node; null rules allow any column.
@@ -21,9 +21,9 @@ class FeatureChoice {
 
   // Those of the tree of an output; empty: all.
   std::vector<uint8_t> of_tree(int output, uint64_t key) const;
-  // Those that a node may be split on; null: all. They are there until the next call.
+  // Those that a node may be split on; null: all. Valid until the next call.
   const uint8_t* of_node(const GrowingTree& tree, const OpenNode& node);
-  // Those that may stand in for the split of a node. Its own column may be in the branch.
+  // Those that may be surrogates for the split of a node. Its own column may be in the branch.
   const uint8_t* of_surrogates(const GrowingTree& tree, const OpenNode& parent);
   // The columns of the branch below a split on a column of X; empty where they do not matter.
   std::vector<int32_t> branch_below(const OpenNode& parent) const;

@@ -1,4 +1,4 @@
-// Feature rows: the bins of all features that trees split on at a position, side by side.
+// Feature rows: the bins of all features that trees split on, contiguous for each position.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The forest: all trees of a model, and how much each counts.
+// The forest: all trees of a model, and their weights.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class Forest {
 
   // Whether the trees can be walked with values.
   bool asks_numbers() const { return shared_->asks_numbers; }
-  // Whether so many positions are sooner walked with their values than binned before.
+  // Whether walking this many positions with values is faster than binning them first.
   bool walks_values(int64_t n_positions) const {
     return asks_numbers() && n_positions >= ValueWalker::kFewest;
   }
@@ -66,7 +66,7 @@ class Forest {
     TreeArrays trees;
     int32_t n_columns = 0;
     bool asks_numbers;
-    // Made at the first walk, for bins like those; null before.
+    // Created at the first walk, for bins of that kind; null before.
     std::atomic<const Walker*> walker{nullptr};
     std::atomic<const ValueWalker*> value_walker{nullptr};
   };

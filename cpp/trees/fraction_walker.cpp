@@ -19,8 +19,8 @@ struct LaneQuestion {
   Lanes cut, of_missing;
 };
 
-// Products and sums are not joined, whatever the processor: where nothing is missing, scores are
-// those of other walks.
+// No fused multiply-add on any processor: without missing values, scores equal those of other
+// walks.
 HEDGEROW_CLONES_WITHOUT_FMA Flow divide_shares(const double* bins, double cut, double of_missing,
                                                double* here, double* left) {
   const LaneQuestion question(cut, of_missing);

@@ -10,7 +10,7 @@
 namespace hedgerow {
 
 // A lane is the share of a position that is at a node. A tree adds the values of all leaves that a
-// position comes to, each times its share there, from left to right.
+// position reaches, each times its share, from left to right.
 class FractionMethod {
  public:
   using Lane = double;

@@ -1,4 +1,4 @@
-// Fractions of examples, which go both ways where their value is missing.
+// Fractions of examples, which go both ways if their value is missing.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace hedgerow {
 
-// What goes left of an example if this share should, in whole units; the rest goes right. Fractions
-// of less than 1/64 of the curvature that the example had at the root, or of none, join the other.
+// The part of an example that goes left, for this share, in integer units; the rest goes right.
+// Fractions of less than 1/64 of the curvature that the example had at the root, or of none, join
+// the other.
 inline Sum left_fraction(const Sum& example, double share, int64_t curvature_at_root) {
   constexpr int64_t kSmallest = 64;
   // Adding and subtracting it rounds to the nearest integer.

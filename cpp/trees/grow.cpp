@@ -37,7 +37,7 @@ int64_t n_rows(const Examples& examples, int output) {
 }
 int64_t n_rows(const ContextExamples& examples, int output) { return examples.n_rows(output); }
 
-// As many threads as have something to do: to start one takes as long as some additions.
+// Only as many threads as have enough work, since starting one takes time.
 template <class AnyExamples>
 int limit_threads(const TreeData& data, const AnyExamples& examples, int n_threads) {
   constexpr int64_t kAdditions = 1 << 15;
@@ -55,7 +55,7 @@ std::vector<GrownTree> grow_all(const TreeData& data, const AnyExamples& example
                                 int n_threads, Stop& stop) {
   if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
   check_fills(data, rules.missing.fills);
-  // The largest first, so that no thread is left with a long one at the end.
+  // The largest first, so that no thread starts a long one at the end.
   std::vector<int> order(examples.n_outputs() - first);
   std::iota(order.begin(), order.end(), first);
   std::stable_sort(order.begin(), order.end(),

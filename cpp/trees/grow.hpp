@@ -39,9 +39,9 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
                                   uint64_t key, const std::shared_ptr<MemoryPool>& pool,
                                   int n_threads, Stop& stop);
 
-// The same with questions about the previous labels: columns n_columns, n_columns + 1 and so on are
-// the labels one position before, two positions before and so on, as categories of K bins, and bin
-// 0 where they are not known. Such a question may always be asked.
+// The same with splits on previous labels: columns n_columns, n_columns + 1 and so on are the
+// labels one position before, two positions before and so on, as categories of K bins, and bin 0
+// where they are not known. Such splits are always allowed.
 std::vector<GrownTree> grow_trees(const TreeData& data, const ContextExamples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
                                   uint64_t key, const std::shared_ptr<MemoryPool>& pool,

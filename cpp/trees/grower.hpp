@@ -19,7 +19,7 @@ namespace hedgerow {
 
 class Grower;
 
-// Growers that wait for their next use. Threads share it.
+// A pool of growers for reuse, shared by threads.
 class GrowerPool {
  public:
   explicit GrowerPool(std::function<std::unique_ptr<Grower>()> make) : make_(std::move(make)) {}
@@ -36,8 +36,8 @@ class GrowerPool {
 
 // Grows trees one after another; each thread has its own. The frontier decides which node is split
 // next; each step partitions one node, counts examples, and finds the splits of the nodes that are
-// new. Large nodes are the work of all threads that are idle, small ones with all that is below
-// them of one thread each.
+// new. Idle threads share the work of large nodes; a small node and its whole branch are grown by
+// one thread.
 class Grower {
  public:
   // All but the pool of memory outlive this.

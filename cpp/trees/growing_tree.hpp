@@ -1,4 +1,4 @@
-// Trees while they grow: their nodes, and where the examples of each are.
+// Trees while they grow: their nodes, and the places of their examples.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace hedgerow {
 // Arrays for examples of a tree: for all of them, or for those of the nodes below a question about
 // contexts, which have positions in common with other nodes.
 struct Space {
-  // Those of a node stand together in one of the two, in order, and it has the same places in the
-  // other.
+  // Those of a node stand together in one of the two, in order, and it has as many places in the
+  // other, which is its spare one.
   PooledArray<int32_t> positions, spare;
   PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
   PooledArray<Sum> sums;           // (N,) by position
@@ -87,7 +87,7 @@ class Frontier {
   std::vector<OpenNode> nodes_;  // a heap
 };
 
-// A tree, or a branch of it that grows apart.
+// A tree, or a branch of it that is grown separately.
 struct GrowingTree {
   uint64_t key;
   SplitRules rules;
@@ -100,11 +100,11 @@ struct GrowingTree {
   int n_leaves = 1;
   bool is_shared = false;  // whether other workers have examples too
 
-  // A step of all contexts of a leaf is less of a risk than their curvatures add up to.
+  // The joint curvature of all contexts of a leaf is less than the sum of their curvatures.
   bool is_joint() const { return rows != nullptr && rows->has_probabilities(); }
 };
 
-// The nodes whose splits are wanted next: a root, or two siblings.
+// The nodes whose splits are found next: a root, or two siblings.
 struct Pending {
   OpenNode counted;                        // its histogram is made from its examples, or is there,
   std::optional<OpenNode> sibling{};       // that of its sibling

@@ -1,4 +1,4 @@
-// Trees as they are grown, node by node.
+// Grown trees, node by node.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hedgerow {
 
-// A split that says where examples go whose value is missing at another: by bins of values alone.
+// A surrogate split, for examples whose value is missing at another split.
 struct Surrogate {
   int32_t column = -1;
   int32_t offset = 0;
@@ -42,7 +42,7 @@ using GrownTree = std::vector<TreeNode>;
 // Numbers the nodes as if the youngest had always been split first.
 GrownTree renumber(const GrownTree& tree);
 
-// Puts a branch in the place of its root.
+// Replaces a node by a branch.
 void graft(const GrownTree& branch, int32_t root, GrownTree& tree);
 
 // A tree with the same splits, and values of the opposite sign.

@@ -1,4 +1,4 @@
-// Histograms: what the examples of a tree node add up to, bin by bin.
+// Histograms: sums of the examples of a tree node by bin.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ using Histogram = std::variant<BinSums<Sum>, BinSums<WideSum>>;
 // counted one are those of its parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
 
-// Adds what was counted of other examples with the same slots.
+// Adds the sums of other examples with the same slots.
 void add(Histogram& histogram, const Histogram& more);
 
 }  // namespace hedgerow

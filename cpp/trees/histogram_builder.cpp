@@ -10,7 +10,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr size_t kAhead = 8;                // examples whose rows are fetched early
+constexpr size_t kAhead = 16;               // examples whose rows are fetched early
 constexpr size_t kBatch = 1 << 11;          // examples that are counted run by run
 constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
 
@@ -49,7 +49,11 @@ class Batch {
   void count(const TreeData::FullRun& run, AnySum* sums) const {
     const size_t n = run.n_features, stride = run.stride;
     for (size_t i = 0; i < size_; ++i) {
-      if (i + kAhead < size_) HEDGEROW_PREFETCH(rows_[i + kAhead] + run.where);
+      if (i + kAhead < size_) {
+        const uint8_t* ahead = rows_[i + kAhead] + run.where;
+        HEDGEROW_PREFETCH(ahead);
+        HEDGEROW_PREFETCH(ahead + n - 1);  // it may be in the next cache line
+      }
       const uint8_t* row = rows_[i] + run.where;
       const AnySum amount = amounts_[i];
       AnySum *a = sums, *b = a + stride, *c = b + stride, *d = c + stride;
@@ -142,7 +146,7 @@ void BinCounter<AnySum>::fill(const NodeExamples& examples, const BinSums<AnySum
     take_slots(histogram.sparse);
 }
 
-// Threads take some of the runs each, and where there are few, some of the examples.
+// Threads share the runs, or, if there are few, the examples.
 template <class AnySum>
 void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<AnySum>& sums) {
   const auto& runs = data_.full_runs();
@@ -153,7 +157,7 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
   const int64_t n_additions = n_examples * data_.n_full_additions();
   const int64_t n_threads = crew_.n_pieces(n_additions / kWorthSharing);
   const int64_t n_parts = std::min(n_threads, n_runs);  // of the runs
-  // What is counted apart has to be added up.
+  // Separate counts have to be added up.
   const int64_t most_pieces = n_additions / (4 * std::max<int64_t>(data_.n_full_bins(), 1)) + 1;
   const int64_t n_pieces =
       n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);

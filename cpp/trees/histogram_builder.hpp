@@ -49,7 +49,7 @@ class HistogramBuilder {
   // Counts the examples of a node. The slots are those that have examples, or for a child all those
   // of its parent, in order, so that what several have counted can be added up slot by slot.
   std::unique_ptr<Histogram> count(const NodeExamples& examples, const Histogram* of_parent);
-  // Takes a histogram, or null, to use it again.
+  // Takes a histogram, or null, for reuse.
   void give_back(std::unique_ptr<Histogram> histogram);
 
  private:

@@ -1,4 +1,4 @@
-// Leaf masks: trees that split on attributes alone, walked without a look at those that are absent.
+// Leaf masks: walks trees that split only on attributes, without looking at absent ones.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace hedgerow {
 // Leaves of a tree are numbered from left to right, where the left child of every split is the one
 // for the default bin of its attribute. A position whose attributes are all absent comes to leaf 0.
 // A bin that goes the other way rules out the leaves below the left child; of the leaves that are
-// left the first one is the position's, as in Lucchese et al. (2015), "QuickScorer". So the work is
-// that of the attributes which are there, however many the trees split on.
+// left the first one is the position's, as in Lucchese et al. (2015), "QuickScorer". So the time is
+// proportional to the attributes that are present, however many the trees split on.
 //
 // Immutable; any number of threads may walk it.
 class LeafMasks {

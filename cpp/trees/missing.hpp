@@ -1,4 +1,4 @@
-// What splits do with missing values.
+// Methods for missing values.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct MissingRules {
   MissingMethod method = MissingMethod::kLearned;
   std::vector<uint8_t> fills{};  // by column: the bin that stands for them; empty: none does
 
-  // Whether splits are found by known values alone.
+  // Whether splits are found by known values only.
   bool leaves_out() const {
     return method == MissingMethod::kFractional || method == MissingMethod::kSurrogate;
   }

@@ -22,7 +22,7 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
   const int64_t n = std::ssize(positions);
   for (int64_t begin = 0; begin < n; begin += kTogether) {
     const int64_t end = std::min(begin + kTogether, n);
-    // Each goes to both sides and is kept where it should: there is no branch to be guessed wrong.
+    // Each is written to both sides and kept on the right one: there is no branch to mispredict.
     int64_t n_left = 0, n_right = 0;
     for (int64_t i = begin; i < end; ++i) {
       lefts[n_left] = rights[n_right] = positions[i];
@@ -55,7 +55,35 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
                                   static_cast<double>(split.known.curvature()));
     if (split.known != parent.total) return part_by_fractions(tree, parent, fraction);
   }
+  if (crew_.n_pieces(parent.n_examples() / kPieceSize) == 1) return part_alone(parent);
   return part_marked(parent, mark_sides(parent, false), split.left);
+}
+
+// The children of a node in one pass, where no thread is idle: examples on the right move up in
+// their array, those on the left go to the spare one.
+Children Partitioner::part_alone(const OpenNode& parent) {
+  const Sides sides(data_, parent.split, false);
+  const int64_t n = parent.n_examples();
+  int64_t n_left = 0;
+  for (int64_t begin = 0; begin < n; begin += kPieceSize) {
+    stop_.check();
+    n_left += sides.part(parent.positions.subspan(begin, std::min(kPieceSize, n - begin)),
+                         parent.spare.data() + n_left, parent.positions.data() + begin - n_left);
+  }
+  const std::span on_left = parent.spare.first(n_left);
+  const std::span on_right = parent.positions.first(n - n_left);
+  OpenNode left{.first = parent.first,
+                .positions = on_left,
+                .spare = parent.positions.last(n_left),
+                .total = parent.split.left,
+                .space = parent.space,
+                .contexts = parent.contexts};
+  OpenNode right{.first = parent.first + n_left,
+                 .positions = on_right,
+                 .spare = parent.spare.last(n - n_left),
+                 .space = parent.space,
+                 .contexts = parent.contexts};
+  return {std::move(left), std::move(right)};
 }
 
 // Marks the sides of a node's examples, and returns how many go left in each piece of them.
@@ -92,8 +120,8 @@ Children Partitioner::part_marked(const OpenNode& parent,
   return {std::move(left), std::move(right)};
 }
 
-// The children of a node by a question about a label before. Both may have examples at a
-// position, of different contexts.
+// The children of a node by a split on a previous label. Both may have examples at a position, in
+// different contexts.
 Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& parent) {
   const ContextRows& rows = *tree.rows;
   std::array<uint8_t, 256> is_left;

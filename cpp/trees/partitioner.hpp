@@ -45,6 +45,7 @@ class Partitioner {
   Children part(GrowingTree& tree, const OpenNode& parent);
 
  private:
+  Children part_alone(const OpenNode& parent);
   Children part_by_contexts(const GrowingTree& tree, const OpenNode& parent);
   Children part_by_fractions(const GrowingTree& tree, const OpenNode& parent, double share);
   Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent);

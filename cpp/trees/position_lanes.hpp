@@ -1,4 +1,4 @@
-// Position lanes: a block of positions goes through every split of a tree at once.
+// Position lanes: every split of a tree is evaluated for a block of positions at once.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace hedgerow {
 
 // Each split is evaluated for all positions of a block, one byte each, and determines their leaf
-// below it: that of its left child or that of its right one. With many positions to an instruction
-// this takes less time than to walk each one's own path. It is for trees on dense columns.
+// below it: that of its left child or that of its right one. With many positions per instruction
+// this is faster than walking the path of each position. It is for trees on dense columns.
 //
 // Immutable; any number of threads may use it, each with a Block of its own.
 class PositionLanes {
@@ -22,7 +22,7 @@ class PositionLanes {
   // Whether trees can be walked in this way: dense columns only, no sets, 256 leaves at most, and
   // no ancestors, which may be far from a block of positions.
   static bool suits(const TreeArrays& trees, int32_t n_dense);
-  // Fewer positions than this are sooner walked one by one.
+  // Fewer positions than this are walked faster one by one.
   static constexpr int64_t kFewest = 24;
 
   // `trees` look as far as `before` and `after`.

@@ -1,4 +1,4 @@
-// What a worker has counted, as numbers that can be added to those of the other workers.
+// The counts of a worker, as numbers that can be added to those of other workers.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Trees whose examples several workers have. Each counts its own; what the counts of all workers
-// add up to decides the splits, so that all grow the same trees.
+// Trees whose examples are divided among several workers. Each counts its own; the sums over all
+// workers determine the splits, so that all grow the same trees.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class SharedGrowth {
                int n_threads, Stop& stop);
   SharedGrowth(const SharedGrowth&) = delete;
 
-  // What this worker has counted in all nodes whose splits are wanted next, of all trees; empty if
+  // The counts of this worker for all nodes whose splits are found next, of all trees; empty if
   // they are complete.
   std::vector<int64_t> propose(int n_threads, Stop& stop);
-  // Takes what the workers have counted together, as propose() returned it, and finds the splits.
+  // Takes the sums over all workers of the output of propose(), and finds the splits.
   void accept(std::span<const int64_t> sums, int n_threads, Stop& stop);
   // The trees, once they are complete.
   std::vector<GrownTree> take();

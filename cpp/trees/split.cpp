@@ -104,9 +104,9 @@ class NodeSearch {
   }
 
   // Where the window reaches beyond the sequence, all sparse columns with known values offer the
-  // same split. Only the first of them has to be looked at, as it is taken among equals; if it has
-  // entries, that is done by look_at_sparse. A monotone column may have to refuse what others
-  // offer.
+  // same split. Only the first of them has to be searched, since it is chosen among equals; if it
+  // has entries, look_at_sparse does that. A monotone column may have to reject splits that others
+  // allow.
   void look_at_edges(Search& search) const {
     const BinTable& table = data_.bins();
     const auto is_typical = [&](int32_t column) {
@@ -140,7 +140,7 @@ class NodeSearch {
     return (has_missing ? entry->sum : AnySum{}) != total_ - histogram_.outside[o];
   }
 
-  // Columns of two bins wait until there are many of them.
+  // Columns of two bins are collected and processed many at a time.
   void look_at_sparse(Search& search) const {
     const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
     Lefts parts;

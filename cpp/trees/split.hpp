@@ -1,4 +1,4 @@
-// Splits: where to cut the examples of a tree node in two.
+// Splits: dividing the examples of a tree node into two.
 #pragma once
 
 #include <algorithm>
@@ -58,13 +58,13 @@ struct StepBounds {
   double clamp(double step) const { return std::clamp(step, lower, upper); }
 };
 
-// What keeps a tree monotone: steps of a node within bounds, and children in order.
+// Monotone constraints: steps of a node within bounds, and children in order.
 struct MonotoneRules {
   const int8_t* directions;  // (n_columns,) of type ColumnDirection
   int32_t n_columns;
   StepBounds bounds;
 
-  // Labels before a position are no columns of X.
+  // Previous labels are not columns of X.
   int8_t direction(int32_t column) const {
     return column < n_columns ? directions[column] : int8_t{kAnyWay};
   }

@@ -5,7 +5,7 @@
 
 namespace hedgerow {
 
-// What some examples add up to, in two numbers: enough for any number of examples.
+// The sum of some examples in two numbers, enough for any number of examples.
 class WideSum {
  public:
   WideSum() = default;
@@ -63,7 +63,7 @@ class Sum {
   friend Sum operator+(Sum a, Sum b) { return a += b; }
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
   bool operator==(const Sum&) const = default;
-  // This, or nothing; without a branch, which would be guessed wrong.
+  // This, or zero; without a branch, which would be mispredicted.
   Sum only_if(bool condition) const {
     Sum sum;
     sum.both_ = both_ & (condition ? ~uint64_t{0} : uint64_t{0});

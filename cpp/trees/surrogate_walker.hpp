@@ -1,4 +1,4 @@
-// The surrogate walker: trees whose splits ask surrogates where a value is missing.
+// The surrogate walker: trees whose splits use surrogates if a value is missing.
 #pragma once
 
 #include <array>

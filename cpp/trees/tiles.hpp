@@ -1,4 +1,4 @@
-// Tiles: some columns of some rows, the values of each column side by side.
+// Tiles: some columns of some rows, with the values of each column contiguous.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void copy_tile(const Value* rows, int64_t stride, int64_t n_rows, int64_t n_colu
     for (int64_t r = 0; r < n_rows; ++r) columns[c * width + r] = rows[r * stride + c];
 }
 
-// The same sooner, for kTileColumns of them.
+// The same, faster, for kTileColumns of them.
 void copy_whole_tile(const float* rows, int64_t stride, int64_t n_rows, float* columns,
                      int64_t width);
 

@@ -43,7 +43,7 @@ struct TreeArrays {
   int64_t n_trees() const { return static_cast<int64_t>(outputs.size()); }
   int64_t n_nodes() const { return static_cast<int64_t>(columns.size()); }
   int64_t n_surrogates() const { return static_cast<int64_t>(surrogate_columns.size()); }
-  // Whether a split does more with missing values than to send them one way.
+  // Whether a split treats missing values other than by sending them in one direction.
   bool asks_more_of_missing() const { return !fractions.empty() || !surrogate_columns.empty(); }
   int64_t n_sets() const { return static_cast<int64_t>(left_sets.size()) / kSetBytes; }
   void reserve_nodes(size_t n) {
@@ -106,8 +106,8 @@ bool repeats_splits(const TreeArrays& trees, int64_t tree);
 // Adds the rounds of some trees after those of others.
 void append(TreeArrays& trees, const TreeArrays& more);
 
-// Throws std::invalid_argument unless every tree is one and asks for columns below n_columns and
-// adds to outputs below n_outputs only.
+// Throws std::invalid_argument unless every tree is valid, splits only on columns below n_columns,
+// and adds only to outputs below n_outputs.
 void check_trees(const TreeArrays& trees, int n_outputs, int32_t n_columns);
 
 }  // namespace hedgerow

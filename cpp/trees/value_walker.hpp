@@ -1,4 +1,4 @@
-// The value walker: trees on numbers, walked with the numbers themselves.
+// The value walker: walks trees on numbers with the numbers themselves, without binning.
 #pragma once
 
 #include <cstddef>

@@ -83,8 +83,8 @@ class ForwardBackward {
     steps_.load_alpha(alphas_.boundary(block));
     return alphas_.fill_block(block, first, [&](int64_t t) {
       stop_.check();
+      if (out_.need_backward()) steps_.use_edge_factors(edge_factors(t));
       steps_.fill_factors(t, alphas_.factors(t));
-      if (out_.need_backward()) steps_.copy_edge_factors(edge_factors(t));
       alphas_.norm(t) = steps_.forward(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.row(t));
       return !first || follow(t, alphas_.norm(t));
     });
@@ -120,7 +120,7 @@ class ForwardBackward {
     for (int64_t t = steps_.group().longest - 1; t >= 0; --t) {
       stop_.check();
       if (alphas_.block_of(t) != alphas_.current()) fill_block(alphas_.block_of(t), false);
-      steps_.load_edge_factors(edge_factors(t));
+      steps_.use_edge_factors(edge_factors(t));
       steps_.begin_beta(t, alphas_.norm(t));
       steps_.reach_with_marginals(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.norm(t),
                                   alphas_.row(t), marginals_.data());
@@ -135,7 +135,7 @@ class ForwardBackward {
       if (term_probs_.empty()) continue;
       steps_.fill_term_probs(term_probs_.data());
       if (out_.arc_marginals || out_.pairs)
-        copy_terms(scores_, steps_.group(), t, term_probs_.data(), out_.arc_marginals, out_.pairs);
+        copy_terms(scores_, steps_.group(), t, term_probs_, sums_, out_.arc_marginals, out_.pairs);
       if (out_.patterns) write_patterns(t);
     }
     return true;
@@ -171,6 +171,7 @@ class ForwardBackward {
   bool need_terms_;     // whether posteriors of terms are needed, summed or at each position
   Numbers term_sums_;   // (E,) posteriors, summed over the positions of a sequence
   Numbers term_probs_;  // (E,) posteriors of one position
+  Numbers sums_;        // of these, scratch of copy_terms
   std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane
   Path paths_[kLanes];
 };

@@ -111,7 +111,7 @@ class TangentPass {
       if (need_terms) steps_.load_row(rows_.row_before(t));
       if (!term_slopes_.empty()) {
         steps_.fill_term_slopes(term_slopes_.data());
-        copy_terms(scores_, steps_.group(), t, term_slopes_.data(), out_.arc_marginals, out_.pairs);
+        copy_terms(scores_, steps_.group(), t, term_slopes_, sums_, out_.arc_marginals, out_.pairs);
       }
       steps_.backward();
     }
@@ -127,6 +127,7 @@ class TangentPass {
   std::vector<double> nothing_;  // (K,) zeros, for lanes that have ended
   Numbers probs_, moves_, marginals_, marginal_slopes_;  // (K,)
   Numbers term_slopes_;                                  // (E,) of one position
+  Numbers sums_;                                         // of these, scratch of copy_terms
 };
 
 }  // namespace

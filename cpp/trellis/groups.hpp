@@ -11,6 +11,7 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "trellis/lockstep.hpp"
+#include "trellis/strands.hpp"
 
 namespace hedgerow {
 
@@ -87,34 +88,32 @@ void run_group(const Group& group, Fast fast, Refused refused, Slow slow) {
 inline void copy_lanes(const AutomatonScores& scores, const Group& group, int64_t t,
                        const Numbers& numbers, double* out) {
   const auto n = static_cast<int64_t>(numbers.size());
+  LaneRows<double> rows{};
   for (int l = 0; l < kLanes; ++l) {
     if (!group.live[l] || t >= group.lengths[l]) continue;
-    double* row = out + (scores.offsets[group.sequences[l]] + t) * n;
-    for (int64_t i = 0; i < n; ++i) row[i] = numbers[i].values[l];
+    rows.rows[l] = out + (scores.offsets[group.sequences[l]] + t) * n;
+    rows.counts[l] = n;
   }
+  lanes_to_rows(numbers.data(), rows);
 }
 
 // Sums values (E,), one per term in the order of to_cells, over the terms of each arc and of each
 // edge, and writes the sums of each lane to its position t. arcs: (N, A), pairs: (N, M), see
-// AutomatonScores::edges; either may be null
+// AutomatonScores::edges; either may be null. sums: scratch memory
 inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_t t,
-                       const Packed* values, double* arcs, double* pairs) {
-  const Automaton& automaton = scores.automaton;
-  const int64_t n_pairs = scores.n_edges();
-  for (int l = 0; l < kLanes; ++l) {
-    if (!group.live[l] || t >= group.lengths[l]) continue;
-    const int64_t position = scores.offsets[group.sequences[l]] + t;
-    double* by_arc = arcs ? arcs + position * automaton.n_arcs() : nullptr;
-    double* by_pair = pairs ? pairs + position * n_pairs : nullptr;
-    if (by_arc) std::fill(by_arc, by_arc + automaton.n_arcs(), 0.0);
-    if (by_pair) std::fill(by_pair, by_pair + n_pairs, 0.0);
-    for (int e = 0; e < automaton.n_terms(); ++e) {
-      const int32_t arc = automaton.to_cells.arcs[e];
-      if (by_arc) by_arc[arc] += values[e].values[l];
-      if (by_pair && t > 0 && scores.edge(arc) < n_pairs)
-        by_pair[scores.edge(arc)] += values[e].values[l];
-    }
-  }
+                       const Numbers& values, Numbers& sums, double* arcs, double* pairs) {
+  const auto copy = [&](const std::vector<int32_t>& places, int64_t n, double* out) {
+    sums.assign(n + 1, Packed(broadcast(0.0)));  // the last one is of terms without a place
+    for (size_t e = 0; e < places.size(); ++e) sums[places[e]] += values[e];
+    sums.pop_back();
+    copy_lanes(scores, group, t, sums, out);
+  };
+  const TermTable& table = scores.automaton.to_cells;
+  if (arcs) copy(table.arcs, scores.automaton.n_arcs(), arcs);
+  if (!pairs) return;
+  if (t > 0) return copy(scores.by_arc ? table.arcs : table.pairs, scores.n_edges(), pairs);
+  sums.assign(scores.n_edges(), Packed(broadcast(0.0)));
+  copy_lanes(scores, group, t, sums, pairs);
 }
 
 // Rows of numbers, one per position of a group. If they would take too much memory, only the rows

@@ -44,8 +44,8 @@ Lockstep<Semiring>::Lockstep(const AutomatonScores& scores, const TermWeights& w
       cell_betas_(scores.automaton.n_cells()),
       reached_(n_states_),
       nothing_(std::max<int64_t>(scores.automaton.n_labels(), scores.n_edges()), -kInfinity) {
-  if (scores.edges != nullptr)
-    edge_factors_.assign(scores.n_edges() + 1, Packed(broadcast(Semiring::kOne)));
+  if (scores.edges != nullptr) own_edge_factors_.resize(scores.n_edges() + 1);
+  edge_factors_ = scores.edges != nullptr ? own_edge_factors_.data() : nullptr;
 }
 
 template <class Semiring>
@@ -71,13 +71,14 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
   fill_factor_rows<Semiring>(rows, n_labels, factors, extent, n_bad);
   add_extent("a node", t, extent, n_bad, shifts, spreads);
   // Edges into a first position are not read: no arc but those from state 0 is taken there.
-  if (!edge_factors_.empty() && t > 0) {
-    const int64_t n_edges = scores_.n_edges();
+  const int64_t n_edges = scores_.n_edges();
+  if (edge_factors_ != nullptr) edge_factors_[n_edges] = broadcast(Semiring::kOne);
+  if (edge_factors_ != nullptr && t > 0) {
     for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_edges);
-    fill_factor_rows<Semiring>(rows, n_edges, edge_factors_.data(), extent, n_bad);
+    fill_factor_rows<Semiring>(rows, n_edges, edge_factors_, extent, n_bad);
     add_extent("an edge", t, extent, n_bad, shifts, spreads);
-  } else if (scores_.by_arc) {
-    std::fill(edge_factors_.begin(), edge_factors_.end(), Packed(broadcast(Semiring::kOne)));
+  } else if (edge_factors_ != nullptr) {
+    std::fill_n(edge_factors_, n_edges, Packed(broadcast(Semiring::kOne)));
   }
   shifts_ = load(shifts) + broadcast(weights_.shift);
   if constexpr (!Semiring::kLogarithms)
@@ -236,7 +237,7 @@ void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& share
   const Automaton& automaton = scores_.automaton;
   fill_rows_and_sums<Semiring>(step_over(automaton.to_cells, weights_.to_cells, edge_factors_,
                                          scores_.by_arc, reached_.data()),
-                               cell_betas_.data(), {cell_values, shares, sums});
+                               cell_betas_.data(), TermSums{cell_values, shares, sums});
   spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 
@@ -244,13 +245,9 @@ template <class Semiring>
 void Lockstep<Semiring>::fill_term_probs(Packed* probs) const
   requires Semiring::kSums
 {
-  const TermTable& table = scores_.automaton.to_cells;
-  table.for_each_term([&](int32_t row, int64_t term) {
-    const Lanes weight =
-        Semiring::multiply(broadcast(weights_.to_cells[term]), edge_factor(table.arcs[term]));
-    const Lanes value = Semiring::multiply(cell_alphas_[row], reached_[table.columns[term]]);
-    probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
-  });
+  fill_probs<Semiring>(step_over(scores_.automaton.to_cells, weights_.to_cells, edge_factors_,
+                                 scores_.by_arc, reached_.data()),
+                       cell_alphas_.data(), probs);
 }
 
 template class Lockstep<SumProduct>;

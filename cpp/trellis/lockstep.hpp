@@ -64,7 +64,7 @@ inline constexpr double kLargestReached = 1e290;  // bound on beta_t * factor, w
 // Order of the calls for a group, after open():
 //   forward, t = 0, 1, ...:   fill_factors(t), forward(t). load_alpha(alpha_{t-1}) comes before the
 //                             first step; forward() leaves alpha_t loaded for the next.
-//   backward, t = T-1, ...:   fill_factors(t), or load_edge_factors if the factors of the way
+//   backward, t = T-1, ...:   fill_factors(t), or use_edge_factors if the factors of the way
 //                             forward were kept, begin_beta(t),
 //                             reach_with_marginals(t), load_alpha(alpha_{t-1}) if posteriors of
 //                             terms are wanted, backward().
@@ -91,17 +91,14 @@ class Lockstep {
   // The factor of the edge that an arc reads, at the position of the last fill_factors; 1 without
   // edges.
   Lanes edge_factor(int32_t arc) const {
-    return edge_factors_.empty() ? broadcast(Semiring::kOne)
-                                 : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
+    return edge_factors_ == nullptr ? broadcast(Semiring::kOne)
+                                    : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
   }
-  // Those of all edges, (M + 1,), to be loaded on the way back instead of another fill_factors;
-  // none without edges.
-  int64_t n_edge_factors() const { return std::ssize(edge_factors_); }
-  void copy_edge_factors(Packed* out) const {
-    std::copy(edge_factors_.begin(), edge_factors_.end(), out);
-  }
-  void load_edge_factors(const Packed* factors) {
-    std::copy_n(factors, n_edge_factors(), edge_factors_.begin());
+  // How many there are, 0 without edges; and where the next fill_factors writes them. On the way
+  // back, those that it wrote there on the way forward are used instead of another fill_factors.
+  int64_t n_edge_factors() const { return std::ssize(own_edge_factors_); }
+  void use_edge_factors(Packed* factors) {
+    if (edge_factors_ != nullptr) edge_factors_ = factors;
   }
   // What was subtracted from the score of every path at the position of the last fill_factors.
   Lanes shifts() const { return shifts_; }
@@ -164,7 +161,7 @@ class Lockstep {
   int n_states_;
   Packed rounding_{};       // 1 / sum of the last marginals before they were divided by it
   Numbers scaled_factors_;  // (K,) the last factors times what the step was scaled by
-  Numbers edge_factors_;    // (M + 1,) of the edges, 1 at the end; empty without edges
+  Packed* edge_factors_;    // (M + 1,) of the edges, 1 at the end; null without edges
   Numbers cell_alphas_;     // (C,) sum of the loaded alpha over each cell; first those of states
   Numbers cell_betas_;  // (C,) first beta of the states; for the other cells scratch of backward
   Numbers reached_;     // (S,) see the formulas above
@@ -175,6 +172,7 @@ class Lockstep {
   void add_extent(const char* what, int64_t t, const Extent& extent, const Packed& n_bad,
                   double* shifts, double* spreads);
 
+  Numbers own_edge_factors_;  // where they are unless the caller has a place for them
   Group group_{};
   bool refused_[kLanes] = {};
   Packed shifts_{};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/automaton.hpp"
 #include "trellis/lockstep.hpp"
 #include "trellis/semiring.hpp"
@@ -48,27 +49,45 @@ struct Step {
 };
 
 Step step_over(const TermTable& table, const std::vector<double>& weights,
-               const Numbers& edge_factors, bool by_arc, const Packed* values) {
+               const Packed* edge_factors, bool by_arc, const Packed* values) {
   return {table,
           table.rows.data(),
           table.columns.data(),
           by_arc ? table.arcs.data() : table.pairs.data(),
           weights.data(),
-          edge_factors.empty() ? nullptr : edge_factors.data(),
+          edge_factors,
           values};
 }
 
-// What the sums of the terms' posteriors need, if they are wanted.
+// What the terms' posteriors are added to: nothing,
+struct NoTermSums {
+  static constexpr bool kWanted = false, kWeighted = false;
+};
+// sums over the positions of each lane's sequence, without the weights of the arcs,
 struct TermSums {
+  static constexpr bool kWanted = true, kWeighted = false;
+  HEDGEROW_INLINE void add(int64_t term, Lanes prob) const {
+    sums[term] += static_cast<Lanes>(share) * prob;
+  }
+
   const Packed* row_values;  // (n_rows,) what multiplies the terms of each row
-  const Packed& shares;      // weight of each lane's sequence
+  Packed share;              // weight of each lane's sequence
   Packed* sums;              // (E,) sums over positions, by lane
+};
+// or sums over nodes of different sequences, each rounded to a grid.
+struct RoundedTermSums {
+  static constexpr bool kWanted = true, kWeighted = true;
+  HEDGEROW_INLINE void add(int64_t term, Lanes prob) const { sums[term] += grid.round(prob); }
+
+  const Packed* row_values;  // (n_rows,)
+  SumGrid grid;
+  Packed* sums;  // (E,)
 };
 
 // One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
-// returns the term's posterior, at_row * weight * value; without the weight if the numbers are
-// probabilities, as it is then multiplied in after the sum over positions.
-template <class Semiring, bool kEdges, bool kMoves>
+// returns the term's posterior, at_row * weight * value; unless kWeighted without the weight if the
+// numbers are probabilities, as it is then multiplied in after the sum over positions.
+template <class Semiring, bool kEdges, bool kMoves, bool kWeighted>
 HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lanes& sum) {
   Lanes value = step.values[step.columns[term]];
   if constexpr (kMoves) {
@@ -78,19 +97,20 @@ HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lan
   if constexpr (kEdges) value = Semiring::multiply(value, step.edge_factors[step.edges[term]]);
   const Lanes weighted = Semiring::multiply(broadcast(step.weights[term]), value);
   sum = Semiring::add(sum, weighted);
-  return Semiring::multiply(at_row, Semiring::kLogarithms ? weighted : value);
+  return Semiring::multiply(at_row, Semiring::kLogarithms || kWeighted ? weighted : value);
 }
 
-// out[row] = sum over its terms of weight * value of the column (* edge factor); with kSums also
-// sums[term] += share * posterior of the term, lane by lane. The loop over kLanes rows at a
+// out[row] = sum over its terms of weight * value of the column (* edge factor); if sums are
+// wanted, the posterior of each term is added to them, lane by lane. The loop over kLanes rows at a
 // time is written out for four of them, so that their sums stay in registers.
-template <class Semiring, bool kEdges, bool kSums, bool kMoves>
-HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* wanted) {
+template <class Semiring, bool kEdges, bool kMoves, class Sums>
+HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const Sums& wanted) {
   static_assert(kLanes == 4);
+  constexpr bool kSums = Sums::kWanted, kWeighted = Sums::kWeighted;
   const Step step = given;
-  const Packed* row_values = kSums ? wanted->row_values : out;
-  Packed* sums = kSums ? wanted->sums : nullptr;
-  const Lanes share = kSums ? static_cast<Lanes>(wanted->shares) : broadcast(1.0);
+  const Sums sums = wanted;
+  const Packed* row_values = out;
+  if constexpr (kSums) row_values = sums.row_values;
   const Lanes zero = broadcast(Semiring::kZero);
   for (const TermTable::Run run : step.table.runs) {
     int64_t term = run.first_term, r = run.first_row;
@@ -100,15 +120,19 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
       if constexpr (kSums)
         for (int j = 0; j < kLanes; ++j) at_row[j] = row_values[rows[j]];
       for (int i = 0; i < run.n_terms; ++i, term += kLanes) {
-        const Lanes a = add_term<Semiring, kEdges, kMoves>(step, term, at_row[0], sum[0]);
-        const Lanes b = add_term<Semiring, kEdges, kMoves>(step, term + 1, at_row[1], sum[1]);
-        const Lanes c = add_term<Semiring, kEdges, kMoves>(step, term + 2, at_row[2], sum[2]);
-        const Lanes d = add_term<Semiring, kEdges, kMoves>(step, term + 3, at_row[3], sum[3]);
+        const Lanes a =
+            add_term<Semiring, kEdges, kMoves, kWeighted>(step, term, at_row[0], sum[0]);
+        const Lanes b =
+            add_term<Semiring, kEdges, kMoves, kWeighted>(step, term + 1, at_row[1], sum[1]);
+        const Lanes c =
+            add_term<Semiring, kEdges, kMoves, kWeighted>(step, term + 2, at_row[2], sum[2]);
+        const Lanes d =
+            add_term<Semiring, kEdges, kMoves, kWeighted>(step, term + 3, at_row[3], sum[3]);
         if constexpr (kSums) {
-          sums[term] += share * Semiring::to_prob(a);
-          sums[term + 1] += share * Semiring::to_prob(b);
-          sums[term + 2] += share * Semiring::to_prob(c);
-          sums[term + 3] += share * Semiring::to_prob(d);
+          sums.add(term, Semiring::to_prob(a));
+          sums.add(term + 1, Semiring::to_prob(b));
+          sums.add(term + 2, Semiring::to_prob(c));
+          sums.add(term + 3, Semiring::to_prob(d));
         }
       }
       for (int j = 0; j < kLanes; ++j) out[rows[j]] = sum[j];
@@ -117,8 +141,8 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
       Lanes sum = zero, at_row = zero;
       if constexpr (kSums) at_row = row_values[step.rows[r]];
       for (int i = 0; i < run.n_terms; ++i, ++term) {
-        const Lanes prob = add_term<Semiring, kEdges, kMoves>(step, term, at_row, sum);
-        if constexpr (kSums) sums[term] += share * Semiring::to_prob(prob);
+        const Lanes prob = add_term<Semiring, kEdges, kMoves, kWeighted>(step, term, at_row, sum);
+        if constexpr (kSums) sums.add(term, Semiring::to_prob(prob));
       }
       out[step.rows[r]] = sum;
     }
@@ -128,17 +152,30 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
 template <class Semiring, bool kMoves = false>
 HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
   if (step.edge_factors == nullptr)
-    fill_rows<Semiring, false, false, kMoves>(step, out, nullptr);
+    fill_rows<Semiring, false, kMoves>(step, out, NoTermSums());
   else
-    fill_rows<Semiring, true, false, kMoves>(step, out, nullptr);
+    fill_rows<Semiring, true, kMoves>(step, out, NoTermSums());
 }
 
-template <class Semiring, bool kMoves = false>
-HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const TermSums& wanted) {
+template <class Semiring, bool kMoves = false, class Sums>
+HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const Sums& wanted) {
   if (step.edge_factors == nullptr)
-    fill_rows<Semiring, false, true, kMoves>(step, out, &wanted);
+    fill_rows<Semiring, false, kMoves>(step, out, wanted);
   else
-    fill_rows<Semiring, true, true, kMoves>(step, out, &wanted);
+    fill_rows<Semiring, true, kMoves>(step, out, wanted);
+}
+
+// probs[term] = row_values[row] * value of the column * (weight * edge factor) of each term.
+template <class Semiring>
+HEDGEROW_CLONES void fill_probs(const Step& given, const Packed* row_values, Packed* probs) {
+  const Step step = given;
+  step.table.for_each_term([&](int32_t row, int64_t term) {
+    Lanes weight = broadcast(step.weights[term]);
+    if (step.edge_factors != nullptr)
+      weight = Semiring::multiply(weight, step.edge_factors[step.edges[term]]);
+    const Lanes value = Semiring::multiply(row_values[row], step.values[step.columns[term]]);
+    probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
+  });
 }
 
 // The smallest of some numbers, zeros not counted, and their sum or the largest of them. Numbers

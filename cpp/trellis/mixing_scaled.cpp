@@ -188,7 +188,8 @@ struct OuterRows {
 // curvature += arcs * linear - arcs^2 * square, rounded to a grid, for 4 labels before and kFloats
 // labels: linear and square are sums of outer products, in single precision.
 HEDGEROW_INLINE void add_outer_block(const OuterRows& rows, int n_rows, int stride,
-                                     const float* arcs, const SumGrid& grid, double* curvature) {
+                                     const float* arcs, SumGrid grid,
+                                     double* HEDGEROW_RESTRICT curvature) {
   Floats linear[4][1], square[4][1];
   for (int j = 0; j < 4; ++j) linear[j][0] = square[j][0] = broadcast(0.0f);
   for (int64_t w = 0; w < n_rows * int64_t{stride}; w += stride)
@@ -200,8 +201,7 @@ HEDGEROW_INLINE void add_outer_block(const OuterRows& rows, int n_rows, int stri
     float of_pairs[kFloats];
     const Floats arc = load(arcs);
     store(of_pairs, maximum(arc * (linear[j][0] - arc * square[j][0]), broadcast(0.0f)));
-    for (int c = 0; c < kFloats; c += kLanes)
-      store(curvature + c, load(curvature + c) + grid.round(load_from_floats(of_pairs + c)));
+    for (int c = 0; c < kFloats; ++c) curvature[c] += grid.round(of_pairs[c]);
   }
 }
 

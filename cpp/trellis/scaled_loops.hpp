@@ -208,10 +208,10 @@ HEDGEROW_INLINE void sum_outer(const double* before, const double* after, int n_
   }
 }
 
-// sums += factors * sum over rows w of before_w after_w^T, rounded to a grid. factors, sums:
-// (stride, stride)
+// sums += factors * sum over rows w of before_w after_w^T, rounded to a grid, which is a copy, as
+// it would be read again after every store. factors, sums: (stride, stride)
 HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
-                               const double* factors, const SumGrid& grid, double* sums) {
+                               const double* factors, SumGrid grid, double* sums) {
   sum_outer(before, after, n_rows, stride, [&](int64_t place, Lanes outer) {
     store(sums + place, load(sums + place) + grid.round(load(factors + place) * outer));
   });

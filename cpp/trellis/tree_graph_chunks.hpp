@@ -22,13 +22,15 @@ namespace {
 // order, are the same for any number of threads.
 struct GraphChunks {
   // All sequences.
-  GraphChunks(const GraphScores& scores, int stride)
-      : GraphChunks(scores, stride, all_sequences(scores.n_sequences)) {}
-  GraphChunks(const GraphScores& scores, int stride, std::vector<int64_t> chosen)
+  explicit GraphChunks(const GraphScores& scores)
+      : GraphChunks(scores, all_sequences(scores.n_sequences)) {}
+  GraphChunks(const GraphScores& scores, std::vector<int64_t> chosen)
       : sequences(std::move(chosen)) {
     int64_t n_positions = 0, in_run = 0, in_chunk = 0;
     for (const int64_t s : sequences) n_positions += scores.length(s);
-    const int64_t run = std::max<int64_t>((kLowLimits ? 1 << 8 : 1 << 14) / stride, 64);
+    const int n_states = scores.automaton ? scores.automaton->n_states() : scores.n_labels;
+    const int64_t per_node = int64_t{padded(n_states)} * (scores.edges ? scores.n_labels : 1);
+    const int64_t run = std::max<int64_t>((kLowLimits ? 1 << 8 : 1 << 14) / per_node, 64);
     const int64_t chunk = std::max(n_positions / 64 + 1, run);
     for (size_t i = 0; i < sequences.size(); ++i) {
       const bool last = i + 1 == sequences.size();

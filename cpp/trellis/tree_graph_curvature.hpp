@@ -1,8 +1,9 @@
 // Sums of gamma P (1 - P) over the edges of tree-shaped graphs, P the posteriors of label pairs.
 //
-// Where all edges have the same weights w, P[i, k] = left[i] w[i, k] right[k]. Where P is nearly 1
-// the difference 1 - P would lose digits. That can only be at the pair of two labels that are both
-// nearly certain.
+// Where all edges have the same weights w, P[i, k] = left[i] w[i, k] right[k], and the sums are
+//   w sum of gamma left^T right - w^2 sum of gamma (left^2)^T (right^2).
+// Where P is nearly 1 the difference 1 - P would lose digits. That can only be at the pair of two
+// labels that are both nearly certain, and the row of that pair is added by itself.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "simd.hpp"
 #include "sum_grid.hpp"
-#include "trellis/scaled_loops.hpp"
+#include "trellis/tree_graph_edge_rows.hpp"
 #include "trellis/tree_graph_states.hpp"
 
 namespace hedgerow {
@@ -19,15 +20,18 @@ namespace {
 
 class PairCurvature {
  public:
-  // First order.
-  PairCurvature(const GraphStates& states, const SumGrid& grid)
+  // First order. same_weights: whether add() will be called
+  PairCurvature(const GraphStates& states, const SumGrid& grid, bool same_weights)
       : states_(states),
         stride_(states.stride()),
         grid_(grid),
         sums_(static_cast<size_t>(stride_) * stride_),
-        left_(stride_) {}
+        rows_(same_weights ? 4 : 0, stride_) {}
 
-  void open() { std::fill(sums_.begin(), sums_.end(), 0.0); }
+  void open(const GraphOrder& order) {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    rows_.open(order);
+  }
 
   // Keeps which label of each node is nearly certain, if one is. reach, belief: rows of nodes first
   // .. end-1; norms: of all nodes
@@ -51,27 +55,33 @@ class PairCurvature {
     }
   }
 
-  // Adds the edge between a node and its parent. False, and nothing is added, if numbers are too
-  // large to be squared.
+  // Adds the edge between a node and its parent, all but a row with finish(). False, and nothing is
+  // added, if numbers are too large to be squared.
   HEDGEROW_CLONES bool add(int64_t node, int64_t parent, const double* outside,
                            const double* belief, double norm, double gamma) {
     const Lanes per_norm = broadcast(1.0 / norm), factor = broadcast(gamma);
-    double* left = left_.data();
+    double *left = rows_.row(kLeft, node), *left_squares = rows_.row(kLeftSquares, node);
+    double *right = rows_.row(kRight, node), *right_squares = rows_.row(kRightSquares, node);
     Lanes largest = broadcast(0.0);
     for (int k = 0; k < stride_; k += kLanes) {
-      const Lanes from = load(outside + k) * per_norm;
+      const Lanes from = load(outside + k) * per_norm, to = load(belief + k);
       largest = maximum(from, largest);
       store(left + k, factor * from);
+      store(left_squares + k, factor * from * from);
+      store(right + k, to);
+      store(right_squares + k, to * to);
     }
-    if (!(max_lane(largest) < kTooLarge)) return false;
+    if (!(max_lane(largest) < kTooLarge)) {
+      for (double* row : {left, left_squares}) std::fill(row, row + stride_, 0.0);
+      return false;
+    }
     const int j = likely_[parent].label, k = likely_[node].label;
-    const bool is_likely = j >= 0 && k >= 0;
-    const int64_t place = static_cast<int64_t>(j) * stride_ + k;
-    const double known = is_likely ? sums_[place] : 0.0;
-    for (int64_t i = 0; i < states_.n_labels(); ++i) add_row(outside[i] / norm, i, belief, gamma);
-    if (is_likely) {
-      const double prob = outside[j] / norm * states_.matrix()[place] * belief[k];
-      left[j] = 0.0;
+    if (j >= 0 && k >= 0) {
+      const int64_t place = static_cast<int64_t>(j) * stride_ + k;
+      const double known = sums_[place], from = outside[j] / norm;
+      const double prob = from * states_.matrix()[place] * belief[k];
+      add_row(from, j, belief, gamma);
+      left[j] = left_squares[j] = 0.0;
       // What the pair (j, k) leaves to others: all of other labels here, and k after others than j.
       const double others =
           gamma * likely_[node].others +
@@ -79,6 +89,18 @@ class PairCurvature {
       sums_[place] = known + grid_.round(prob * others);
     }
     return true;
+  }
+
+  // Adds all edges of add().
+  HEDGEROW_CLONES void finish() {
+    const double* weights = states_.matrix();
+    rows_.sum(kLeft, kRight, [&](int64_t place, Lanes outer) {
+      store(&sums_[place], load(&sums_[place]) + grid_.round(load(weights + place) * outer));
+    });
+    rows_.sum(kLeftSquares, kRightSquares, [&](int64_t place, Lanes outer) {
+      const Lanes weight = load(weights + place);
+      store(&sums_[place], load(&sums_[place]) - grid_.round(weight * weight * outer));
+    });
   }
 
   // Adds an edge of any weights. probs: (stride, stride), which is changed; 1 - p of a likely pair
@@ -110,6 +132,7 @@ class PairCurvature {
   }
 
  private:
+  enum Kinds { kLeft, kRight, kLeftSquares, kRightSquares };
   static constexpr double kCertain = 0.9;
   static constexpr double kTooLarge = 1e100;
 
@@ -139,7 +162,7 @@ class PairCurvature {
   int stride_;
   SumGrid grid_;
   PaddedVector sums_;                // (stride, stride)
-  PaddedVector left_;                // (stride,) scratch
+  EdgeRows rows_;                    // of add(): see Kinds; left rows times gamma
   std::vector<LikelyLabel> likely_;  // of each node
 };
 

@@ -11,7 +11,7 @@
 // messages and outsides the mean is subtracted, so that nothing grows with the size of a tree.
 //
 // Where all nodes have the same weights, sums over arcs are products with the matrices of w and of
-// w u, for several nodes at once.
+// w u, or steps over an automaton with these weights, for several nodes at once.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,10 @@ HEDGEROW_INLINE Lanes unscaled_share(Lanes a, Lanes b, Lanes c) {
 template <class Algebra>
 class GraphGains : public GraphPass<Algebra> {
  public:
+  // grid: of sums over arcs
   GraphGains(const GraphScores& scores, const GraphStates& states, const Direction& direction,
-             Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop),
+             const SumGrid& grid, Stop& stop)
+      : GraphPass<Algebra>(scores, states, stop, grid),
         direction_(direction),
         moves_(table_size(), 0.0),
         reach_(kGraphBlock * this->stride_),
@@ -55,7 +56,7 @@ class GraphGains : public GraphPass<Algebra> {
         moves_[q * states.label_stride() + k] =
             scores.arcs[arc] > -kInfinity ? direction.arcs[arc] : 0.0;
       }
-    if (direction.arcs && same_weights()) weigh_moves();
+    if (direction.arcs && same_weights()) weigh_moves(grid);
   }
 
  protected:
@@ -69,10 +70,8 @@ class GraphGains : public GraphPass<Algebra> {
   using Base::stride_;
 
   size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
-  // Whether the arcs into all nodes have the same weights, numbers in (K, stride).
-  bool same_weights() const {
-    return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
-  }
+  // Whether the arcs into all nodes have the same weights, which are numbers.
+  bool same_weights() const { return !Algebra::kLogs && scores_.edges == nullptr; }
   double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }
   double* message_gain(int64_t i) { return message_gains_.data() + i * stride_; }
   double* outside_gain(int64_t i) { return outside_gains_.data() + i * stride_; }
@@ -85,9 +84,17 @@ class GraphGains : public GraphPass<Algebra> {
     for (PaddedVector* rows :
          {&belief_gains_, &message_gains_, &outside_gains_, &node_moves_, &marginals_})
       if (rows->size() < n) rows->resize(n);
+    message_means_.resize(order_.size());
   }
 
-  void weigh_moves() {
+  void weigh_moves(const SumGrid& grid) {
+    if (this->steps_) {
+      std::vector<double> weights = states_.arc_weights();
+      for (size_t a = 0; a < weights.size(); ++a)
+        if (weights[a] > 0.0) weights[a] *= direction_.arcs[a];
+      moved_steps_.emplace(states_, weights, grid);
+      return;
+    }
     weighted_moves_.resize(table_size()), weighted_moves_back_.resize(table_size());
     for (int64_t q = 0; q < scores_.n_labels; ++q)
       for (int64_t k = 0; k < scores_.n_labels; ++k)
@@ -99,8 +106,8 @@ class GraphGains : public GraphPass<Algebra> {
     this->prefetch_ahead(direction_.marginals, i);
     this->prefetch_ahead(direction_.nodes, i);
   }
-  // The direction of a node's states, less its mean under the marginals, which are copied where
-  // labels are states.
+  // Fills a row with the direction of a node's states, less its mean under the marginals, and
+  // marginal(i), in which the states of a label count the same.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
     const int64_t position = order_.positions[i], at = position * scores_.n_labels;
     const bool inner = position < this->n_inner_;
@@ -119,27 +126,23 @@ class GraphGains : public GraphPass<Algebra> {
     for (int k = 0; k < states_.label_stride(); k += kLanes)
       store(by_label + k, where_positive(load(kept + k), load(by_label + k) - mean));
     if (states_.first_order()) return;
-    std::fill(row, row + stride_, 0.0);
-    for (int32_t k = 0; k < scores_.n_labels; ++k)
-      std::fill(row + states_.first_state(k), row + states_.first_state(k + 1), by_label[k]);
+    double* weights = marginal(i);
+    for (double* out : {row, weights}) std::fill(out, out + stride_, 0.0);
+    for (int32_t k = 0; k < scores_.n_labels; ++k) {
+      const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
+      const double move = by_label[k], weight = kept[k] / (end - first);
+      for (int32_t x = first; x < end; ++x) row[x] = move, weights[x] = weight;
+    }
   }
 
-  // Subtracts from gains, one for each state of a node, their mean under its marginals; the states
-  // of a label count the same.
-  HEDGEROW_INLINE void centre(int64_t i, double* gains) {
-    double mean = 0.0;
-    if (states_.first_order()) {
-      Lanes sums = broadcast(0.0);
-      for (int k = 0; k < stride_; k += kLanes) sums += load(marginal(i) + k) * load(gains + k);
-      mean = sum_lanes(sums);
-    } else {
-      const double* probs = direction_.marginals + order_.positions[i] * scores_.n_labels;
-      for (int32_t k = 0; k < scores_.n_labels; ++k) {
-        const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
-        for (int32_t x = first; x < end; ++x) mean += probs[k] * gains[x] / (end - first);
-      }
-    }
+  // Subtracts from gains, one for each state of a node, their mean under marginal(i). Returns the
+  // mean.
+  HEDGEROW_INLINE double centre(int64_t i, double* gains) {
+    Lanes sums = broadcast(0.0);
+    for (int x = 0; x < stride_; x += kLanes) sums += load(marginal(i) + x) * load(gains + x);
+    const double mean = sum_lanes(sums);
     for (int x = 0; x < stride_; x += kLanes) store(gains + x, load(gains + x) - broadcast(mean));
+    return mean;
   }
 
   // What labels gain from a state: gains[target(q, k)], (label_stride,).
@@ -161,10 +164,7 @@ class GraphGains : public GraphPass<Algebra> {
         if (same_weights())
           fill_same_message_gains(first, end);
         else
-          for (int64_t i = first; i < end; ++i) {
-            double shift = 0.0;
-            fill_message_gains(i, this->matrix_of(i, shift, this->total_of(i).refused));
-          }
+          for (int64_t i = first; i < end; ++i) fill_message_gains(i, this->matrix_of(i));
       }
   }
   HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
@@ -173,7 +173,7 @@ class GraphGains : public GraphPass<Algebra> {
       fill_direction(i, node_move(i));
       std::copy(node_move(i), node_move(i) + stride_, belief_gain(i));
       for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c) {
-        centre(i, message_gain(c));
+        message_means_[c] = centre(i, message_gain(c));
         add_row(message_gain(c), belief_gain(i));
       }
     }
@@ -182,31 +182,50 @@ class GraphGains : public GraphPass<Algebra> {
     for (int x = 0; x < stride_; x += kLanes) store(out + x, load(out + x) + load(row + x));
   }
 
-  // out[r, j] = sum_i x[r, i] (gains[r, i] w[i, j] + (w u)[i, j]) / totals[r, j], 0 where that is
-  // 0; all have n_rows rows. matrix, moves: w and w u, or their transposes
-  HEDGEROW_INLINE void send_gains(const double* x, const double* gains, const double* totals,
-                                  int64_t n_rows, const double* matrix, const PaddedVector& moves,
-                                  double* out) {
+  // carried_ = x gains, all of n_rows rows.
+  HEDGEROW_CLONES void carry(const double* x, const double* gains, int64_t n_rows) {
     double* carried = carried_.data();
-    const int64_t size = n_rows * stride_;
-    for (int64_t p = 0; p < size; p += kLanes) store(carried + p, load(x + p) * load(gains + p));
-    send_all_rows<Scaled>(carried, n_rows, stride_, matrix, scores_.n_labels, stride_, out,
-                          stride_);
-    if (!moves.empty()) {
-      send_all_rows<Scaled>(x, n_rows, stride_, moves.data(), scores_.n_labels, stride_, carried,
-                            stride_);
-      for (int64_t p = 0; p < size; p += kLanes) store(out + p, load(out + p) + load(carried + p));
+    for (int64_t p = 0; p < n_rows * stride_; p += kLanes)
+      store(carried + p, load(x + p) * load(gains + p));
+  }
+  // out = (out + carried_ if `added`) / totals, 0 where that is 0.
+  HEDGEROW_CLONES void divide_gains(const double* totals, int64_t n_rows, bool added, double* out) {
+    for (int64_t p = 0; p < n_rows * stride_; p += kLanes) {
+      const Lanes sums = added ? load(out + p) + load(&carried_[p]) : load(out + p);
+      store(out + p, where_positive(load(totals + p), sums / load(totals + p)));
     }
-    for (int64_t p = 0; p < size; p += kLanes)
-      store(out + p, where_positive(load(totals + p), load(out + p) / load(totals + p)));
   }
-  HEDGEROW_CLONES void fill_same_message_gains(int64_t first, int64_t end) {
-    send_gains(belief(first), belief_gain(first), message(first), end - first, states_.transposed(),
-               weighted_moves_back_, message_gain(first));
+  // out = carried_ times a matrix (K, stride), and carried_ = x times one of moves, unless empty.
+  HEDGEROW_CLONES void send_gains(const double* x, int64_t n_rows, const double* matrix,
+                                  const PaddedVector& moves, double* out) {
+    const int n = scores_.n_labels;
+    send_all_rows<Scaled>(carried_.data(), n_rows, stride_, matrix, n, stride_, out, stride_);
+    if (!moves.empty())
+      send_all_rows<Scaled>(x, n_rows, stride_, moves.data(), n, stride_, carried_.data(), stride_);
   }
-  HEDGEROW_CLONES void fill_same_reach_gains(int64_t first, int64_t end) {
-    send_gains(outside(first), outside_gain(first), reach_.data(), end - first, states_.matrix(),
-               weighted_moves_, reach_gains_.data());
+  // The gains of messages and of reach: sum_i x[i] (gains[i] w[i, j] + (w u)[i, j]) / totals[j].
+  void fill_same_message_gains(int64_t first, int64_t end) {
+    const int64_t n = end - first;
+    double* out = message_gain(first);
+    carry(belief(first), belief_gain(first), n);
+    if (this->steps_) {
+      this->steps_->fill_messages(carried_.data(), n, out);
+      if (moved_steps_) moved_steps_->fill_messages(belief(first), n, carried_.data());
+    } else {
+      send_gains(belief(first), n, states_.transposed(), weighted_moves_back_, out);
+    }
+    divide_gains(message(first), n, direction_.arcs != nullptr, out);
+  }
+  void fill_same_reach_gains(int64_t first, int64_t end) {
+    const int64_t n = end - first;
+    carry(outside(first), outside_gain(first), n);
+    if (this->steps_) {
+      this->steps_->fill_reach(carried_.data(), n, reach_gains_.data());
+      if (moved_steps_) moved_steps_->fill_reach(outside(first), n, carried_.data());
+    } else {
+      send_gains(outside(first), n, states_.matrix(), weighted_moves_, reach_gains_.data());
+    }
+    divide_gains(reach_.data(), n, direction_.arcs != nullptr, reach_gains_.data());
   }
 
   HEDGEROW_CLONES void fill_message_gains(int64_t i, const double* weights) {
@@ -240,9 +259,7 @@ class GraphGains : public GraphPass<Algebra> {
         gains[states_.target(0, k)] = moves_[k];
       return;
     }
-    double shift = 0.0;
-    const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
-    add_reach_gains(i, weights, reach, gains);
+    add_reach_gains(i, this->matrix_of(i), reach, gains);
   }
   HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
                                        double* gains) {
@@ -284,9 +301,11 @@ class GraphGains : public GraphPass<Algebra> {
   const Direction& direction_;
   PaddedVector moves_;                                         // (X, label_stride) of the arcs
   PaddedVector weighted_moves_, weighted_moves_back_;          // (K, stride) w u, its transpose
+  std::optional<GraphSteps<SumProduct>> moved_steps_;          // with the weights w u
   PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
   PaddedVector node_moves_;                                    // (n, stride) see fill_direction
-  PaddedVector marginals_;                                     // (n, stride), first order
+  std::vector<double> message_means_;                          // (n,) subtracted from message gains
+  PaddedVector marginals_;                                     // (n, stride) see fill_direction
   PaddedVector reach_, reach_gains_, carried_;                 // (kGraphBlock, stride)
   PaddedVector rows_, gathered_, slopes_;                      // scratch
 };

@@ -1,7 +1,9 @@
 // The loops of tree_graph_lanes.hpp over the nodes of a group, for one number of labels each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "simd_float.hpp"
 #include "trellis/lane_loops.hpp"
@@ -24,6 +26,22 @@ HEDGEROW_INLINE void scatter_lanes(Lanes numbers, const int32_t* rows, int k, Pa
     table[static_cast<int64_t>(rows[l]) * kLabels + k].values[l] = lane(numbers, l);
 }
 
+// Positive where a node has a parent. above: see GraphLaneScratch
+HEDGEROW_INLINE Lanes links_of(const GraphLaneScratch& scratch, const int32_t* above) {
+  double links[kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    links[l] = static_cast<double>(static_cast<int32_t>(scratch.longest) - above[l]);
+  return load(links);
+}
+
+// Positive where the parent of node i is node i - 1.
+HEDGEROW_INLINE Lanes follows_parent(const int32_t* above, int64_t i, Lanes linked) {
+  double after[kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    after[l] = static_cast<double>(above[l] - static_cast<int32_t>(i - 2));
+  return where_positive(linked, load(after));
+}
+
 // row = row times a power of two, so that its sum is in [1, 2). Returns the smallest number that is
 // not 0, at most 1, or 0 where there is none. sum: of the row before
 template <int kLabels>
@@ -39,9 +57,12 @@ HEDGEROW_INLINE Lanes scale_lanes(Lanes* row, Lanes& sum) {
   return if_positive(sum, least, broadcast(0.0));
 }
 
+// A node is often the last child of the node before it. So as not to wait until numbers that were
+// just written lane by lane can be read as a row, these are passed on in registers.
 template <int kLabels>
 HEDGEROW_INLINE void graph_lanes_up(GraphLaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
+  const Lanes lengths = scratch.lengths;
   Lanes smallest = one, exponents = zero, roots = one;
   LaneSums shifts;
   for (int64_t i = 0; i < scratch.longest; ++i) {
@@ -49,12 +70,17 @@ HEDGEROW_INLINE void graph_lanes_up(GraphLaneScratch& scratch, Stop& stop) {
     shifts.add(exponentiate<kLabels>(row));
     for (int k = 0; k < kLabels; ++k) smallest = minimum(one_if_zero(row[k]), smallest);
   }
+  Lanes belief[kLabels], next[kLabels];
+  const Packed* row = scratch.beliefs.data() + std::max<int64_t>(scratch.longest - 1, 0) * kLabels;
+  for (int k = 0; k < kLabels; ++k) belief[k] = row[k];
   for (int64_t i = scratch.longest - 1; i >= 0; --i) {
     if (i % kCheckEvery == 0) stop.check();
     const int32_t* above = scratch.above.data() + i * kLanes;
-    const Lanes linked = scratch.linked[i];
-    Lanes belief[kLabels], message[kLabels], sum;
-    for (int k = 0; k < kLabels; ++k) belief[k] = scratch.beliefs[i * kLabels + k];
+    const Lanes linked = links_of(scratch, above);
+    const Lanes left = lengths - broadcast(static_cast<double>(i));
+    Lanes message[kLabels], sum;
+    if (i > 0) row -= kLabels;
+    for (int k = 0; k < kLabels; ++k) next[k] = row[k];
     multiply<kLabels, true>(belief, scratch.weights, message);
     for (int k = 0; k < kLabels; ++k) {
       const Lanes earlier = gather_lanes<kLabels>(scratch.beliefs.data(), above, k);
@@ -67,9 +93,12 @@ HEDGEROW_INLINE void graph_lanes_up(GraphLaneScratch& scratch, Stop& stop) {
     exponents += if_positive(linked, exponent_of(sum), zero);
     for (int k = 0; k < kLabels; ++k)
       scatter_lanes<kLabels>(message[k], above, k, scratch.beliefs.data());
-    roots = if_positive(scratch.rooted[i], roots * total<kLabels>(belief), roots);
+    const Lanes rooted = if_positive(linked, zero, left);
+    roots = if_positive(rooted, roots * total<kLabels>(belief), roots);
     exponents += exponent_of(roots);
     roots = roots * inverse_power(roots);
+    const Lanes follows = follows_parent(above, i, linked);
+    for (int k = 0; k < kLabels; ++k) belief[k] = if_positive(follows, message[k], next[k]);
   }
   scratch.smallest = smallest;
   scratch.shifts = shifts;
@@ -105,13 +134,13 @@ HEDGEROW_INLINE void fill_lane_rates(const double* weights, const Lanes* belief,
 template <int kLabels>
 HEDGEROW_INLINE void graph_lanes_down(GraphLaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
-  Lanes smallest = scratch.smallest, sum;
-  std::fill_n(scratch.sums, kLabels * kLabels, Packed(zero));
+  Lanes smallest = scratch.smallest, sum, sums[kLabels * kLabels];
+  for (Lanes& each : sums) each = zero;
   for (int k = 0; k < kLabels; ++k) scratch.later[scratch.longest * kLabels + k] = one;
   for (int64_t i = 0; i < scratch.longest; ++i) {
     if (i % kCheckEvery == 0) stop.check();
     const int32_t* above = scratch.above.data() + i * kLanes;
-    const Lanes linked = scratch.linked[i];
+    const Lanes linked = links_of(scratch, above);
     Packed *messages = scratch.messages.data() + i * kLabels,
            *earlier = scratch.earlier.data() + i * kLabels;
     Lanes belief[kLabels], outside[kLabels], rest[kLabels], reach[kLabels];
@@ -135,17 +164,17 @@ HEDGEROW_INLINE void graph_lanes_down(GraphLaneScratch& scratch, Stop& stop) {
     if (scratch.mixing)
       fill_lane_rates<kLabels>(scratch.weights, belief, messages, outside, reach, linked,
                                scratch.down[i], scratch.up[i]);
-    const Lanes per_norm = if_positive(linked, one / norm, zero);
-    for (int k = 0; k < kLabels; ++k) {
+    for (int k = 0; k < kLabels && scratch.marginals; ++k)
       earlier[k] = reach[k] * belief[k] / norm;  // exactly 1 where no other label is possible
-      outside[k] = outside[k] * per_norm;
-    }
+    const Lanes per_norm = if_positive(linked, one / norm, zero);
+    for (int k = 0; k < kLabels; ++k) outside[k] = outside[k] * per_norm;
     for (int k = 0; k < kLabels && scratch.curvature; ++k)
       scratch.outsides[i * kLabels + k] = outside[k];
-    for (int j = 0; j < kLabels; ++j)
-      for (int k = 0; k < kLabels; ++k) scratch.sums[j * kLabels + k] += outside[j] * belief[k];
+    for (int j = 0; j < kLabels && scratch.arc_sums; ++j)
+      for (int k = 0; k < kLabels; ++k) sums[j * kLabels + k] += outside[j] * belief[k];
   }
   scratch.smallest = smallest;
+  std::copy(std::begin(sums), std::end(sums), scratch.sums);
 }
 
 // Sums of gamma P (1 - P) over the edges, where 1 - P is computed as the sum of all other pairs,
@@ -154,7 +183,8 @@ HEDGEROW_INLINE void graph_lanes_down(GraphLaneScratch& scratch, Stop& stop) {
 template <int kLabels>
 HEDGEROW_INLINE void graph_lanes_bend(GraphLaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0);
-  std::fill_n(scratch.bends, kLabels * kLabels, Packed(zero));
+  Lanes bends[kLabels * kLabels];
+  for (Lanes& bend : bends) bend = zero;
   for (int64_t e = 0; e < scratch.longest; ++e) {
     if (e % kCheckEvery == 0) stop.check();
     const Packed *outside = scratch.outsides.data() + e * kLabels,
@@ -178,12 +208,13 @@ HEDGEROW_INLINE void graph_lanes_bend(GraphLaneScratch& scratch, Stop& stop) {
       }
       Lanes up_to = zero;
       for (int k = 0; k < kLabels; ++k) {
-        scratch.bends[j * kLabels + k] += gamma * pairs[k] * (up_to + rest[k]);
+        bends[j * kLabels + k] += gamma * pairs[k] * (up_to + rest[k]);
         up_to += pairs[k];
       }
       before += parent[j];
     }
   }
+  std::copy(std::begin(bends), std::end(bends), scratch.bends);
 }
 
 }  // namespace

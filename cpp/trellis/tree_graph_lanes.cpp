@@ -29,28 +29,35 @@ HEDGEROW_INLINE void graph_lanes_gammas(GraphLaneScratch& scratch, Stop& stop) {
   Packed *betas = scratch.betas.data(), *epsilons = scratch.epsilons.data();
   std::fill_n(betas, scratch.longest + 1, Packed(zero));
   std::fill_n(epsilons, scratch.longest + 1, Packed(zero));
+  Lanes beta_below = zero, epsilon_below = zero;  // of the children of node i
   for (int64_t i = scratch.longest - 1; i >= 0; --i) {
     if (i % kCheckEvery == 0) stop.check();
     const int32_t* above = scratch.above.data() + i * kLanes;
-    const Lanes linked = scratch.linked[i], rate = scratch.down[i];
-    const Lanes beta = rate * (one + Lanes(betas[i]));
-    const Lanes epsilon = linked * (one + rate * Lanes(epsilons[i]));
-    scatter_lanes<1>(gather_lanes<1>(betas, above, 0) + beta, above, 0, betas);
-    scatter_lanes<1>(gather_lanes<1>(epsilons, above, 0) + epsilon, above, 0, epsilons);
+    const Lanes linked = links_of(scratch, above), rate = scratch.down[i];
+    const int64_t before = i > 0 ? i - 1 : 0;
+    const Lanes next_beta = betas[before], next_epsilon = epsilons[before];
+    const Lanes beta = gather_lanes<1>(betas, above, 0) + rate * (one + beta_below);
+    const Lanes epsilon =
+        gather_lanes<1>(epsilons, above, 0) + where_positive(linked, one + rate * epsilon_below);
+    scatter_lanes<1>(beta, above, 0, betas);
+    scatter_lanes<1>(epsilon, above, 0, epsilons);
+    const Lanes follows = follows_parent(above, i, linked);
+    beta_below = if_positive(follows, beta, next_beta);
+    epsilon_below = if_positive(follows, epsilon, next_epsilon);
   }
   for (int64_t i = 0; i < scratch.longest; ++i) {
     if (i % kCheckEvery == 0) stop.check();
     const int32_t* above = scratch.above.data() + i * kLanes;
-    const Lanes linked = scratch.linked[i], down = scratch.down[i], up = scratch.up[i];
+    const Lanes linked = links_of(scratch, above), down = scratch.down[i], up = scratch.up[i];
     const Lanes beta = betas[i], epsilon = epsilons[i];
     const Lanes others = gather_lanes<1>(betas, above, 0) - down * (one + beta);
     const Lanes edges = gather_lanes<1>(epsilons, above, 0) - (one + down * epsilon);
-    const Lanes around = beta + linked * up * (one + others);
+    const Lanes around = beta + where_positive(linked, up * (one + others));
     betas[i] = around;
-    epsilons[i] = epsilon + linked * (one + up * edges);
+    epsilons[i] = epsilon + where_positive(linked, one + up * edges);
     store_as_floats(scratch.node_gammas.data() + i * kLanes, two * (one + around));
     store_as_floats(scratch.edge_gammas.data() + i * kLanes,
-                    linked * two * (one + edges + epsilon));
+                    where_positive(linked, two * (one + edges + epsilon)));
   }
 }
 
@@ -69,6 +76,8 @@ GraphLanes::GraphLanes(const GraphScores& scores, const GraphStates& states, con
     weights_.insert(weights_.end(), row, row + scores.n_labels);
   }
   scratch_.weights = weights_.data();
+  scratch_.marginals = out.marginals != nullptr;
+  scratch_.arc_sums = out.arc_sums != nullptr;
   scratch_.mixing = out.mixing != nullptr;
   scratch_.curvature = out.mixing != nullptr && out.mixing->pair_curvature != nullptr;
 }
@@ -91,8 +100,6 @@ void GraphLanes::load(const StrandGroup<kLanes>& group) {
   const int64_t n_labels = scores_.n_labels, longest = group.longest;
   scratch_.longest = longest;
   scratch_.above.assign(longest * kLanes, static_cast<int32_t>(longest));
-  scratch_.linked.assign(longest, broadcast(0.0));
-  scratch_.rooted.assign(longest, broadcast(0.0));
   for (auto* rows : {&scratch_.beliefs, &scratch_.messages, &scratch_.earlier, &scratch_.later})
     ensure_size(*rows, (longest + 1) * n_labels);
   if (scratch_.curvature) ensure_size(scratch_.outsides, longest * n_labels);
@@ -105,6 +112,7 @@ void GraphLanes::load(const StrandGroup<kLanes>& group) {
   for (int k = 0; k < n_labels; ++k)
     scratch_.beliefs[longest * n_labels + k] = Packed(broadcast(1.0));
   for (int l = 0; l < kLanes; ++l) {
+    scratch_.lengths.values[l] = static_cast<double>(group.lengths[l]);
     order_nodes(l);
     const double* nodes = scores_.nodes + group.begins[l] * n_labels;
     Packed* out = scratch_.beliefs.data();
@@ -135,8 +143,6 @@ void GraphLanes::order_nodes(int lane) {
       const int32_t at = waiting[--n_waiting], parent = parents[at];
       const bool linked = parent >= 0;
       ranks[at] = n_placed, places[n_placed] = at;
-      scratch_.linked[n_placed].values[lane] = linked ? 1.0 : 0.0;
-      scratch_.rooted[n_placed].values[lane] = linked ? 0.0 : 1.0;
       if (linked) scratch_.above[n_placed * kLanes + lane] = ranks[parent];
       n_edges += linked;
     }

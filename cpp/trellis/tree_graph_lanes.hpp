@@ -26,10 +26,9 @@ namespace hedgerow {
 struct GraphLaneScratch {
   const double* weights = nullptr;  // (K, K) of arcs [label of the parent, label]
   int64_t longest = 0;              // T
-  bool mixing = false, curvature = false;
+  Packed lengths;                   // of each lane, 0 for lanes without a sequence
+  bool marginals = false, arc_sums = false, mixing = false, curvature = false;  // what is wanted
   std::vector<int32_t> above;    // (T, lanes) number of the parent; T at roots and beyond the end
-  std::vector<Packed> linked;    // (T,) 1 where a node has a parent
-  std::vector<Packed> rooted;    // (T,) 1 where a node is a root
   std::vector<Packed> beliefs;   // (T+1, K) nodes, which the way up turns into beliefs
   std::vector<Packed> messages;  // (T, K)
   std::vector<Packed> earlier;   // (T, K) products over earlier siblings, in the end marginals

@@ -42,17 +42,19 @@ struct GraphOrder {
   // std::invalid_argument if these are not forests.
   void build(const int64_t* offsets, const int32_t* parent_places, const int64_t* chosen,
              int64_t n_chosen) {
-    std::vector<int64_t> bases(n_chosen + 1, 0);  // first local place of each sequence
-    for (int64_t i = 0; i < n_chosen; ++i)
-      bases[i + 1] = bases[i] + offsets[chosen[i] + 1] - offsets[chosen[i]];
-    list_children(offsets, parent_places, chosen, bases);
-    const int64_t n = bases.back();
+    begins.assign(n_chosen + 1, 0), shifts_.resize(n_chosen);
+    for (int64_t i = 0; i < n_chosen; ++i) {
+      begins[i + 1] = begins[i] + offsets[chosen[i] + 1] - offsets[chosen[i]];
+      shifts_[i] = offsets[chosen[i]] - begins[i];
+    }
+    list_children(offsets, parent_places, chosen);
+    const int64_t n = begins.back();
     positions.resize(n), parents.resize(n), sequences.resize(n), first_children.resize(n + 1);
     levels.assign(1, 0);
     // Each node in turn appends its children. Positions are local places until all are there.
     int64_t n_placed = 0;
     for (int64_t sequence = 0; n_placed < n_roots_; ++n_placed) {
-      while (listed_[n_placed] >= bases[sequence + 1]) ++sequence;
+      while (listed_[n_placed] >= begins[sequence + 1]) ++sequence;
       positions[n_placed] = listed_[n_placed];
       parents[n_placed] = -1;
       sequences[n_placed] = sequence;
@@ -66,7 +68,7 @@ struct GraphOrder {
         parents[n_placed] = i;
         sequences[n_placed] = sequence;
       }
-      positions[i] = place + offsets[chosen[sequence]] - bases[sequence];
+      positions[i] = place + shifts_[sequence];
     }
     if (n_placed != n) throw_circle();
     first_children[n] = n;
@@ -77,6 +79,10 @@ struct GraphOrder {
   int64_t n_levels() const { return static_cast<int64_t>(levels.size()) - 1; }
   int64_t n_children(int64_t node) const { return first_children[node + 1] - first_children[node]; }
 
+  // The place of a node where the positions of the chosen sequences follow each other.
+  int64_t place(int64_t node) const { return positions[node] - shifts_[sequences[node]]; }
+
+  std::vector<int64_t> begins;          // (n_chosen + 1,) first place of each sequence, then n
   std::vector<int64_t> positions;       // (n,) of each node among all N
   std::vector<int64_t> parents;         // (n,) number of the parent; -1 for a root
   std::vector<int64_t> first_children;  // (n+1,) the children of i: first_children[i] to [i + 1]
@@ -85,17 +91,16 @@ struct GraphOrder {
 
  private:
   // Local places of the roots, then of the children of each place in turn.
-  void list_children(const int64_t* offsets, const int32_t* parent_places, const int64_t* chosen,
-                     const std::vector<int64_t>& bases) {
-    const int64_t n = bases.back();
+  void list_children(const int64_t* offsets, const int32_t* parent_places, const int64_t* chosen) {
+    const int64_t n = begins.back();
     child_begins_.assign(n + 2, 0);
     listed_.resize(n);
     const auto for_each = [&](auto visit) {
-      for (size_t i = 0; i + 1 < bases.size(); ++i)
-        for (int64_t t = 0; t < bases[i + 1] - bases[i]; ++t) {
+      for (size_t i = 0; i + 1 < begins.size(); ++i)
+        for (int64_t t = 0; t < begins[i + 1] - begins[i]; ++t) {
           const int64_t parent = parent_places[offsets[chosen[i]] + t];
-          check_parent(parent, t, bases[i + 1] - bases[i], chosen[i]);
-          visit(bases[i] + t, parent < 0 ? -1 : bases[i] + parent);
+          check_parent(parent, t, begins[i + 1] - begins[i], chosen[i]);
+          visit(begins[i] + t, parent < 0 ? -1 : begins[i] + parent);
         }
     };
     // A counting sort by parent, roots first.
@@ -110,6 +115,7 @@ struct GraphOrder {
   }
 
   int64_t n_roots_ = 0;
+  std::vector<int64_t> shifts_;        // (n_chosen,) from places to positions
   std::vector<int32_t> child_begins_;  // (n+1,) where the children of each local place begin
   std::vector<int32_t> listed_;        // (n,) local places of roots, then children by parent
 };

@@ -14,22 +14,28 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "parallel.hpp"
 #include "trellis/score_errors.hpp"
+#include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 #include "trellis/tree_graph_order.hpp"
 #include "trellis/tree_graph_rows.hpp"
 #include "trellis/tree_graph_states.hpp"
+#include "trellis/tree_graph_steps.hpp"
 
 namespace hedgerow {
 
 // Nodes whose messages are passed between two looks at whether the user wants to stop, and at a
 // time downwards.
 inline constexpr int64_t kGraphBlock = 64;
+// Weights of arcs that are kept of the nodes that are passed over together.
+inline constexpr size_t kMostKept = kLowLimits ? 1 << 9 : 1 << 20;
 
 namespace {
 
@@ -37,16 +43,20 @@ namespace {
 template <class Algebra>
 class GraphPass {
  public:
-  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop)
+  // grid: of sums over arcs
+  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop,
+            const SumGrid& grid = SumGrid(0.0))
       : scores_(scores),
         states_(states),
         stop_(stop),
         stride_(states.stride()),
         n_inner_(scores.offsets[scores.n_sequences] - Row(scores.n_labels).n_outer_rows()),
-        matrix_(scores.edges ? static_cast<size_t>(states.n_states()) * states.label_stride() : 0),
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
         scratch_(stride_),
-        terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {}
+        terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {
+    if (kInLanes && scores.automaton && scores.edges == nullptr)
+      steps_.emplace(states, states.arc_weights(), grid);
+  }
 
   const GraphOrder& order() const { return order_; }
   // Whether a sequence violated the bounds of Scaled: its numbers are then meaningless.
@@ -66,6 +76,11 @@ class GraphPass {
     }
     const size_t n = order_.size() * static_cast<size_t>(stride_);
     if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n), factors_.resize(n);
+    if (scores_.edges != nullptr) {
+      keeps_matrices_ = order_.size() * matrix_size() <= kMostKept;
+      const size_t size = (keeps_matrices_ ? order_.size() : 1) * matrix_size();
+      if (matrices_.size() < size) matrices_.resize(size);
+    }
     for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
@@ -106,6 +121,10 @@ class GraphPass {
   }
 
  protected:
+  // Sums of logarithms are not computed in lanes.
+  static constexpr bool kInLanes = !(Algebra::kLogs && Algebra::kSums);
+  using Semiring = std::conditional_t<Algebra::kSums, SumProduct, MaxPlus>;
+
   struct Total {
     ExactSum shifts;      // what was subtracted from scores
     ExactSum log_scales;  // what rows were divided by: logarithms,
@@ -161,14 +180,27 @@ class GraphPass {
     return top;
   }
 
-  // The weights of the arcs into a node, (X, label_stride); a shift of NaN stands for a bad edge.
-  const double* matrix_of(int64_t node, double& shift, bool& lost) {
-    shift = states_.shift();
+  size_t matrix_size() const {
+    return static_cast<size_t>(states_.n_states()) * states_.label_stride();
+  }
+  // The weights of the arcs into a node, (X, label_stride). With edges they are computed when first
+  // needed, in up(), and kept unless that takes too much memory.
+  const double* matrix_of(int64_t node) {
     if (scores_.edges == nullptr) return states_.matrix();
     bool usable = true;
-    shift = states_.fill_matrix(edges_of(node), usable, matrix_.data());
+    if (!keeps_matrices_) states_.fill_matrix(edges_of(node), usable, matrix_at(node));
+    return matrix_at(node);
+  }
+  // The same in up(); returns what was subtracted from the scores, NaN for a bad edge.
+  double open_matrix(int64_t node, bool& lost) {
+    if (scores_.edges == nullptr) return states_.shift();
+    bool usable = true;
+    const double shift = states_.fill_matrix(edges_of(node), usable, matrix_at(node));
     lost |= !usable;
-    return matrix_.data();
+    return shift;
+  }
+  double* matrix_at(int64_t node) {
+    return matrices_.data() + (keeps_matrices_ ? node * matrix_size() : 0);
   }
 
   // The numbers that labels lead to from a state: belief[target(q, k)], (label_stride,).
@@ -183,6 +215,11 @@ class GraphPass {
   Problem fill_beliefs(int64_t first, int64_t end);
   Problem fill_messages(int64_t first, int64_t end);
   Problem close_roots(int64_t first, int64_t end);
+  // Roots become children of a node in the state before the first label, for steps_.
+  HEDGEROW_INLINE void open_outside(int64_t root) {
+    std::fill(outside(root), outside(root) + stride_, Algebra::kZero);
+    outside(root)[Automaton::kBegin] = Algebra::kOne;
+  }
   // reach of nodes first .. end-1, rows of out; the nodes are of one level.
   void fill_reach(int64_t first, int64_t end, double* out);
   // Fills the outsides of a node's children. reach: (stride,) of the node
@@ -209,7 +246,9 @@ class GraphPass {
   GraphOrder order_;
   std::vector<Total> totals_;                            // of each chosen sequence
   PaddedVector beliefs_, messages_, outside_, factors_;  // (n, stride)
-  PaddedVector matrix_;                        // (X, label_stride) of one node, with edges
+  std::optional<GraphSteps<Semiring>> steps_;            // over an automaton, without edges
+  bool keeps_matrices_ = false;
+  PaddedVector matrices_;                      // (n or 1, X, label_stride), with edges
   PaddedVector label_rows_, scratch_, terms_;  // rows
 };
 
@@ -243,17 +282,20 @@ template <class Algebra>
 HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_messages(
     int64_t first, int64_t end) {
   const int label_stride = states_.label_stride();
-  if (scores_.edges == nullptr && states_.first_order()) {
-    send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
-                           scores_.n_labels, stride_, message(first), stride_);
+  if (steps_ || (scores_.edges == nullptr && states_.first_order())) {
+    if (steps_)
+      steps_->fill_messages(belief(first), end - first, message(first));
+    else
+      send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
+                             scores_.n_labels, stride_, message(first), stride_);
     for (int64_t i = first; i < end; ++i) total_of(i).shifts.add(states_.shift());
     return {};
   }
   for (int64_t i = first; i < end; ++i) {
-    double shift = 0.0;
-    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    const double shift = open_matrix(i, total_of(i).refused);
     if (std::isnan(shift)) return {i, Problem::kBadEdge};
     total_of(i).shifts.add(shift);
+    const double* weights = matrix_of(i);
     double* row = message(i);
     std::fill(row, row + stride_, Algebra::kZero);
     for (int64_t q = 0; q < states_.n_states(); ++q)
@@ -281,6 +323,7 @@ HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, 
       std::copy(states_.begin(), states_.begin() + stride_, out + (i - first) * stride_);
     return;
   }
+  if (steps_) return steps_->fill_reach(outside(first), end - first, out);
   if (states_.first_order() && scores_.edges == nullptr) {
     send_all_rows<Algebra>(outside(first), end - first, stride_, states_.matrix(), scores_.n_labels,
                            stride_, out, stride_);
@@ -288,8 +331,7 @@ HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, 
   }
   const int label_stride = states_.label_stride();
   for (int64_t i = first; i < end; ++i, out += stride_) {
-    double shift = 0.0;
-    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    const double* weights = matrix_of(i);
     const double* from = outside(i);
     if (states_.first_order()) {
       send_rows<Algebra, 1>(from, stride_, weights, scores_.n_labels, stride_, out, stride_);

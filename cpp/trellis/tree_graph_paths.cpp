@@ -206,7 +206,7 @@ class NodeMeasures {
 }  // namespace
 
 void fill_graph_viterbi(const GraphScores& scores, int32_t* labels, int n_threads, Stop& stop) {
-  const GraphChunks chunks(scores, padded(scores.n_labels));
+  const GraphChunks chunks(scores);
   for_each_graph_walk<Best>(scores, chunks, n_threads, stop, [&](auto& walk, int64_t) {
     const GraphOrder& order = walk.order();
     std::vector<int32_t> states(order.size());
@@ -241,7 +241,7 @@ void fill_graph_k_best(const GraphScores& scores, int64_t n_best, int32_t* label
 void fill_graph_samples(const GraphScores& scores, int64_t n_samples, const double* uniforms,
                         int32_t* labels, int n_threads, Stop& stop) {
   const int64_t n_positions = scores.offsets[scores.n_sequences];
-  const GraphChunks chunks(scores, padded(scores.n_labels));
+  const GraphChunks chunks(scores);
   for_each_graph_walk<Scaled>(scores, chunks, n_threads, stop, [&](auto& walk, int64_t) {
     const GraphOrder& order = walk.order();
     std::vector<int32_t> states(order.size() * n_samples);
@@ -273,7 +273,7 @@ void fill_graph_samples(const GraphScores& scores, int64_t n_samples, const doub
 void fill_graph_weighted_posteriors(const GraphScores& scores, const int32_t* labels,
                                     const double* weights, const GraphPosteriors& out,
                                     int n_threads, Stop& stop) {
-  const GraphChunks chunks(scores, padded(scores.n_labels));
+  const GraphChunks chunks(scores);
   ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks(), SumGrid(out.bound));
   std::fill(out.log_likelihoods, out.log_likelihoods + scores.n_sequences, 0.0);
   for_each_graph_walk<Scaled>(scores, chunks, n_threads, stop, [&](auto& walk, int64_t chunk) {

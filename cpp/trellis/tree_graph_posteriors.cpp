@@ -8,6 +8,7 @@
 #include "trellis/scaled_loops.hpp"
 #include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_curvature.hpp"
+#include "trellis/tree_graph_edge_rows.hpp"
 #include "trellis/tree_graph_lanes.hpp"
 #include "trellis/tree_graph_mixing.hpp"
 #include "trellis/tree_graph_pass.hpp"
@@ -22,18 +23,20 @@ class GraphUpDown : public GraphPass<Algebra> {
  public:
   GraphUpDown(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
               const GraphPosteriors& out, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop),
+      : GraphPass<Algebra>(scores, states, stop, SumGrid(out.bound)),
         labels_(labels),
         out_(out),
         grid_(out.bound),
-        need_probs_(out.pairs || out.patterns || (out.arc_sums && !adds_outer_products())),
+        need_probs_(out.pairs || out.patterns || adds_probs()),
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
+        shares_(adds_terms() ? reach_.size() : 0),
         product_(kWaitingRows * this->stride_),
+        outer_(out.arc_sums && adds_outer_products() ? 2 : 0, this->stride_),
         arc_probs_(out.patterns ? scores.n_arcs() : 0) {
     if (out.mixing && out.mixing->pair_curvature)
-      curvature_.emplace(states, curvature_grid(out.mixing->bound));
+      curvature_.emplace(states, curvature_grid(out.mixing->bound), adds_outer_products());
   }
 
   // Writes the results of some sequences; false if one is refused: what was written is then
@@ -63,6 +66,10 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool adds_outer_products() const {
     return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
   }
+  // Whether they come with the steps down.
+  bool adds_terms() const { return out_.arc_sums && this->steps_; }
+  // Whether they are those of the posteriors of arcs, node by node.
+  bool adds_probs() const { return out_.arc_sums && !adds_outer_products() && !adds_terms(); }
   size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
@@ -71,18 +78,35 @@ class GraphUpDown : public GraphPass<Algebra> {
     if (this->outside_.size() < n) this->outside_.resize(n);
     norms_.resize(order_.size());
     std::fill(sums_.begin(), sums_.end(), 0.0);
+    if (adds_terms()) this->steps_->open_sums();
+    outer_.open(order_);
     if (out_.mixing) rates_.open(order_.size());
     for (int64_t level = 0; level < order_.n_levels(); ++level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
         this->stop_.check();
         const int64_t end = std::min(first + kGraphBlock, order_.levels[level + 1]);
-        this->fill_reach(first, end, reach_.data());
+        if (adds_terms())
+          fill_reach_and_sums(first, end);
+        else
+          this->fill_reach(first, end, reach_.data());
         finish(first, end);
-        if (out_.arc_sums && adds_outer_products() && level > 0) add_expected_arcs(first, end);
+        if (out_.arc_sums && adds_outer_products() && level > 0) keep_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
         if (out_.mixing) measure(first, end);
       }
+  }
+
+  HEDGEROW_CLONES void fill_reach_and_sums(int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      const bool is_root = order_.parents[i] < 0;
+      if (is_root) this->open_outside(i);
+      const double norm = is_root ? dot_rows<Algebra>(states_.begin(), belief(i), stride_)
+                                  : dot_rows<Algebra>(outside(i), message(i), stride_);
+      scale_row(out_.weight(sequence_of(i)) / norm, belief(i), stride_,
+                shares_.data() + (i - first) * stride_);
+    }
+    this->steps_->fill_reach_and_sums(outside(first), shares_.data(), end - first, reach_.data());
   }
 
   // Marginals, and the outsides of the children.
@@ -110,20 +134,21 @@ class GraphUpDown : public GraphPass<Algebra> {
     }
     double* out = out_.marginals + order_.positions[i] * scores_.n_labels;
     if (states_.first_order()) return Row(scores_.n_labels).copy_from_padded(probs, false, out);
-    for (int32_t k = 0; k < scores_.n_labels; ++k) {
-      out[k] = 0.0;
-      for (int32_t x = states_.first_state(k); x < states_.first_state(k + 1); ++x)
-        out[k] += probs[x];
-    }
+    for (int32_t k = 0; k < scores_.n_labels; ++k)
+      out[k] = sum_range(probs + states_.first_state(k), probs + states_.first_state(k + 1));
   }
 
-  // Node by node, as those of a block belong to several sequences.
-  HEDGEROW_CLONES void add_expected_arcs(int64_t first, int64_t end) {
-    double* row = product_.data();
+  HEDGEROW_CLONES void keep_expected_arcs(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
-      scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, row);
-      add_outer(row, belief(i), 1, stride_, states_.matrix(), grid_, sums_.data());
+      scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, outer_.row(0, i));
+      scale_row(1.0, belief(i), stride_, outer_.row(1, i));
     }
+  }
+  HEDGEROW_CLONES void add_expected_arcs() {
+    const double* weights = states_.matrix();
+    outer_.sum(0, 1, [&](int64_t place, Lanes outer) {
+      store(&sums_[place], load(&sums_[place]) + grid_.round(load(weights + place) * outer));
+    });
   }
 
   // Fills probs_ with P(state of the parent = q, label = k); at a root, only q = 0 of an automaton.
@@ -136,10 +161,7 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
       return;
     }
-    double shift = 0.0;
-    bool lost = false;
-    const double* weights = this->matrix_of(i, shift, lost);
-    fill_prob_rows(i, weights);
+    fill_prob_rows(i, this->matrix_of(i));
   }
   HEDGEROW_CLONES void fill_prob_rows(int64_t i, const double* weights) {
     const int label_stride = states_.label_stride();
@@ -162,7 +184,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     fill_probs(i);
     const int64_t position = order_.positions[i], n_pairs = scores_.n_edges();
     const bool is_root = order_.parents[i] < 0;
-    if (out_.arc_sums && !adds_outer_products()) {
+    if (adds_probs()) {
       const double weight = out_.weight(sequence_of(i));
       for (size_t p = 0; p < probs_.size(); ++p) sums_[p] += grid_.round(weight * probs_[p]);
     }
@@ -179,7 +201,9 @@ class GraphUpDown : public GraphPass<Algebra> {
     if (out_.patterns) out_.patterns->write(position, arc_probs_.data());
   }
 
-  void add_arc_sums(double* arc_sums) const {
+  void add_arc_sums(double* arc_sums) {
+    if (adds_outer_products()) add_expected_arcs();
+    if (adds_terms()) return this->steps_->add_sums_to(arc_sums);
     for (int64_t q = 0; q < states_.n_states(); ++q)
       for (int32_t k = 0; k < scores_.n_labels; ++k) {
         const int64_t place = q * states_.label_stride() + k;
@@ -199,9 +223,7 @@ class GraphUpDown : public GraphPass<Algebra> {
                            scores_.n_labels, stride_, product_.data(), down + first, up + first);
     }
     for (int64_t i = first; i < end; ++i) {
-      double shift = 0.0;
-      bool lost = false;
-      const double* weights = this->matrix_of(i, shift, lost);
+      const double* weights = this->matrix_of(i);
       const RateRows rows{outside(i), message(i), belief(i), reach_.data() + (i - first) * stride_};
       if constexpr (Algebra::kLogs)
         measure_log_rates(rows, weights, scores_.n_labels, stride_, down + i, up + i);
@@ -213,7 +235,7 @@ class GraphUpDown : public GraphPass<Algebra> {
 
   void write_mixing(double* curvature) {
     const MixingBounds& bounds = *out_.mixing;
-    if (curvature) curvature_->open();
+    if (curvature) curvature_->open(order_);
     rates_.fill_gammas(order_, [&](int64_t i, double node, double edge) {
       const int64_t position = order_.positions[i], parent = order_.parents[i];
       bounds.node_gammas[position] = static_cast<float>(node);
@@ -226,7 +248,9 @@ class GraphUpDown : public GraphPass<Algebra> {
       fill_probs(i);
       curvature_->add_probs(gamma, probs_);
     });
-    if (curvature) curvature_->add_to(curvature);
+    if (curvature == nullptr) return;
+    if (adds_outer_products()) curvature_->finish();
+    curvature_->add_to(curvature);
   }
 
   void write_totals() {
@@ -244,7 +268,9 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool need_probs_;            // whether posteriors of arcs are needed node by node
   PaddedVector sums_, probs_;  // (X, label_stride), padded to whole lanes of rows
   PaddedVector reach_;         // (kGraphBlock, stride)
+  PaddedVector shares_;        // (kGraphBlock, stride) beliefs over norms, times weights
   PaddedVector product_;       // (kWaitingRows, stride) scratch
+  EdgeRows outer_;             // outsides over norms, times weights; beliefs
   std::optional<PairCurvature> curvature_;
   std::vector<double> norms_;  // (n,) what posteriors are divided by
   std::vector<double> arc_probs_, path_scores_;
@@ -321,16 +347,15 @@ void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const i
 void fill_graph_posteriors(const GraphScores& scores, const int32_t* labels,
                            const GraphPosteriors& out, int n_threads, Stop& stop) {
   const GraphStates states(scores, false);
-  const int stride = padded(scores.n_labels);
   if (!GraphLanes::fit(scores, out) || !states.usable()) {
-    const GraphChunks chunks(scores, stride);
+    const GraphChunks chunks(scores);
     GraphTables tables(scores, out, chunks.n_chunks());
     fill_by_rows(scores, labels, out, chunks, 0, tables, n_threads, stop);
     return tables.finish();
   }
   const StrandGroups<kLanes> groups(
       {scores.n_sequences, scores.offsets, scores.n_labels, scores.nodes, scores.arcs, nullptr});
-  const GraphChunks others(scores, stride, groups.others);
+  const GraphChunks others(scores, groups.others);
   const auto n_groups = static_cast<int64_t>(groups.n_chunks());
   GraphTables tables(scores, out, n_groups + others.n_chunks());
   fill_in_lanes(scores, states, labels, out, groups, tables, n_threads, stop);

@@ -114,6 +114,14 @@ HEDGEROW_INLINE double dot_rows(const double* a, const double* b, int stride) {
   }
 }
 
+HEDGEROW_INLINE double sum_range(const double* begin, const double* end) {
+  Lanes sums = broadcast(0.0);
+  for (; begin + kLanes <= end; begin += kLanes) sums += load(begin);
+  double sum = sum_lanes(sums);
+  for (; begin < end; ++begin) sum += *begin;
+  return sum;
+}
+
 // out[r, j] = sum_i x[r, i] matrix[i, j] for kVectors vectors of columns j.
 template <class Algebra, int kRows, int kVectors>
 HEDGEROW_INLINE void send_columns(const double* x, int64_t x_stride, const double* matrix, int n,

@@ -31,14 +31,15 @@ GraphStates::GraphStates(const GraphScores& scores, bool logarithms)
     for (size_t i = 0; i < n; ++i) targets_[i] = automaton_->target(arcs_[i]);
   }
   const double zero = logarithms ? -kInfinity : 0.0, one = logarithms ? 0.0 : 1.0;
-  std::vector<double> weights(scores.arcs, scores.arcs + scores.n_arcs());
-  shift_ = weigh(weights.data(), scores.n_arcs(), usable_);
+  arc_weights_.assign(scores.arcs, scores.arcs + scores.n_arcs());
+  shift_ = weigh(arc_weights_.data(), scores.n_arcs(), usable_);
   matrix_.assign(static_cast<size_t>(stride_) * label_stride_, zero);
   for (int64_t q = 0; q < n_states_; ++q)
-    for (int32_t k = 0; k < n_labels_; ++k) matrix_[q * label_stride_ + k] = weights[arc(q, k)];
+    for (int32_t k = 0; k < n_labels_; ++k)
+      matrix_[q * label_stride_ + k] = arc_weights_[arc(q, k)];
   begin_.assign(stride_, zero);
   for (int32_t k = 0; k < n_labels_; ++k)
-    begin_[target(Automaton::kBegin, k)] = first_order() ? one : weights[arc(0, k)];
+    begin_[target(Automaton::kBegin, k)] = first_order() ? one : arc_weights_[arc(0, k)];
   if (!first_order()) return;
   transposed_.assign(static_cast<size_t>(n_labels_) * stride_, zero);
   for (int64_t q = 0; q < n_labels_; ++q)
@@ -59,28 +60,35 @@ double GraphStates::weigh(double* weights, int64_t n, bool& usable) const {
   return shift;
 }
 
+HEDGEROW_CLONES
 double GraphStates::fill_matrix(const double* edges, bool& usable, double* weights) const {
   // With an automaton, state 0 leads to roots alone, which have no edges.
   const int64_t first = first_order() ? 0 : 1;
-  double largest = -kInfinity, smallest = kInfinity;
+  bool bad = false;
   for (int64_t q = first; q < n_states_; ++q) {
     double* row = weights + q * label_stride_;
     for (int32_t k = 0; k < n_labels_; ++k) {
       const double each = edges[edge(q, k)];
-      if (!(each < kInfinity)) return std::numeric_limits<double>::quiet_NaN();
+      bad |= !(each < kInfinity);
       row[k] = arc_scores_[arc(q, k)] + each;
-      largest = max_of(row[k], largest);
-      if (row[k] > -kInfinity) smallest = min_of(row[k], smallest);
     }
     for (int k = n_labels_; k < label_stride_; ++k) row[k] = -kInfinity;
   }
+  if (bad) return std::numeric_limits<double>::quiet_NaN();
   if (logarithms_) {
     std::fill(weights, weights + first * label_stride_, -kInfinity);
     return 0.0;
   }
+  const int64_t begin = first * label_stride_, end = int64_t{n_states_} * label_stride_;
+  Lanes tops = broadcast(-kInfinity), bottoms = broadcast(kInfinity);
+  for (int64_t i = begin; i < end; i += kLanes) {
+    tops = maximum(load(weights + i), tops);
+    bottoms = minimum(replace_minus_infinity(load(weights + i), broadcast(kInfinity)), bottoms);
+  }
+  const double largest = max_lane(tops), smallest = min_lane(bottoms);
   const double shift = largest == -kInfinity ? 0.0 : largest;
   if (largest - smallest > -std::log(kLeastArc)) usable = false;
-  for (int64_t i = first * label_stride_; i < int64_t{n_states_} * label_stride_; i += kLanes)
+  for (int64_t i = begin; i < end; i += kLanes)
     store(weights + i, exp_nonpositive(load(weights + i) - broadcast(shift)));
   std::fill(weights, weights + first * label_stride_, 0.0);
   return shift;

@@ -20,6 +20,7 @@ class GraphStates {
   GraphStates(const GraphScores& scores, bool logarithms);
 
   bool first_order() const { return automaton_ == nullptr; }
+  const Automaton* automaton() const { return automaton_; }
   int n_labels() const { return n_labels_; }
   int n_states() const { return n_states_; }
   int stride() const { return stride_; }              // of rows of states
@@ -46,6 +47,8 @@ class GraphStates {
   // What was subtracted from the scores of all arcs, and from that of the arc into a root.
   double shift() const { return shift_; }
   double begin_shift() const { return first_order() ? 0.0 : shift_; }
+  // (A,) weights of the arcs, except for edges.
+  const std::vector<double>& arc_weights() const { return arc_weights_; }
   // (stride,) weight of the arc that leads a root to each state.
   const double* begin() const { return begin_.data(); }
   // (X, label_stride) weights of the arcs from each state on each label, except for edges.
@@ -66,6 +69,7 @@ class GraphStates {
   int n_labels_, n_states_, stride_, label_stride_;
   double shift_ = 0.0;
   std::vector<int32_t> targets_, arcs_;  // (X, K) with an automaton
+  std::vector<double> arc_weights_;
   PaddedVector begin_, matrix_, transposed_;
 };
 

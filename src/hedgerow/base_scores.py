@@ -155,8 +155,8 @@ def _check_values(scores: NDArray[np.float64], sequences: Sequences, labels: Lab
     advice = f"expected finite numbers up to {LARGEST:g}"
     if value == -np.inf:
         advice += (
-            ". If they are logarithms of probabilities, some of which are 0, take those of "
-            "np.maximum(probabilities, 1e-6); for a label that cannot be, pass a number such as "
-            "-1e4"
+            ". If they are logarithms of probabilities that may be 0, use "
+            "np.log(np.maximum(probabilities, 1e-6)); for an impossible label, pass a number such "
+            "as -1e4"
         )
     raise ValueError(f"base_scores is {value} at {where} for label {label!r}; {advice}")

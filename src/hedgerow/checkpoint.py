@@ -176,11 +176,11 @@ class Record:
             kind, state = persist.read(path.read_bytes())
             if kind != persist.CHECKPOINT:
                 raise ModelFileError(f"it holds a {kind}, not a checkpoint")
-            with expecting("whose training it is"):
+            with expecting("the training run that it belongs to"):
                 difference = self._identity.difference(state.metadata["identity"])
             if difference is not None:
                 raise ValueError(
-                    f"the checkpoint {str(path)!r} belongs to another training: {difference}; "
+                    f"the checkpoint {str(path)!r} belongs to another training run: {difference}; "
                     f"{ADVICE}"
                 )
             return unpack(state)
@@ -203,7 +203,7 @@ class Record:
             if not self._lock.is_held:
                 raise RuntimeError(
                     f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
-                    "forked from, which continues the training; end this one with os._exit"
+                    "forked from, which continues training; end this one with os._exit"
                 )
             identity = State({}, {"identity": self._identity.to_json()})
             persist.write(self._path, persist.CHECKPOINT, identity | pack())
@@ -215,4 +215,4 @@ def _tell_data_apart(name: str, before: str | None, now: str | None) -> str:
         return f"{name} was not given and is given now"
     if now is None:
         return f"{name} was given and is not given now"
-    return f"{name} is not what it was"
+    return f"{name} has changed"

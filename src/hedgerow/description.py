@@ -47,8 +47,8 @@ def describe(name: str, value: Any) -> Any:
         return _describe_object(name, value, _read_state(name, value))
     except TypeError as error:
         raise TypeError(
-            f"{name} is a {_class_name(value)}, which a checkpoint cannot tell from another: "
-            f"{error}; {ADVICE}"
+            f"{name} is a {_class_name(value)}, which a checkpoint cannot compare: {error}; "
+            f"{ADVICE}"
         ) from None
 
 
@@ -79,7 +79,9 @@ def _read_state(where: str, value: Any) -> dict[str, Any]:
     for base in type(value).__mro__[:-1]:
         is_builtin = "__module__" not in vars(base)  # such as dict
         if is_builtin or vars(base).get("__slots__"):
-            raise TypeError(f"{where} is a {base.__name__}, which holds more than its attributes")
+            raise TypeError(
+                f"{where} is a {base.__name__}, whose attributes are not its whole state"
+            )
     return dict(vars(value))
 
 
@@ -101,8 +103,8 @@ def _describe_function(where: str, function: FunctionType) -> dict[str, str]:
     """A function is described by its name, which must identify it."""
     if function.__closure__ or not function.__name__.isidentifier():
         raise TypeError(
-            f"{where} is a function that has no name, or uses variables around it; write it with "
-            "def at the top of a module"
+            f"{where} is a function that has no name, or uses variables of an enclosing function; "
+            "define it with def at the top level of a module"
         )
     return {"function": f"{function.__module__}.{function.__qualname__}"}
 

@@ -142,8 +142,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
             starts from the weights of `init`; weights of new attributes or labels start at zero.
         checkpoint : hedgerow.Checkpoint, optional
             A file to save the training state to, and to resume from if it exists. Callbacks
-            are called for new rounds or iterations only. `n_rounds` may change, unless the number
-            of rounds for the likelihood depends on it; `max_iter` may change for the likelihood.
+            are called for new rounds or iterations only. When training is resumed, `n_rounds` may
+            be different, unless the number of rounds for the likelihood depends on it; `max_iter`
+            may be different if the objective is the likelihood.
         parents : list of arrays, or (N,) for a flat X, optional
             For tree-shaped graphs, in which the label of a position depends on that of its parent:
             the index of the parent of each position in its sequence, counted from 0; -1, None or

@@ -56,9 +56,9 @@ class LinearCRF(Estimator):
         so that costly errors become less probable (Gimpel and Smith 2010); "max_margin", a margin
         between the score of the true labelling and that of every other one, as large as the cost of
         its errors; or an object with the methods value and gradient, see
-        `hedgerow.objectives.Objective`. A position whose label is not known matters only for the
-        likelihood, or softmax margin, of the known labels; for "max_margin" all labels must be
-        known.
+        `hedgerow.objectives.Objective`. The likelihood and the softmax margin sum over all values
+        of a label that is not known; other objectives leave its position out, except for
+        "max_margin", for which all labels must be known.
     sharpness : float, default 15.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
@@ -97,8 +97,8 @@ class LinearCRF(Estimator):
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
         parameters are equivalent if all patterns are pairs. Every arc of the label automaton then
         has its own score at every position: time grows with the number A of arcs, and so does the
-        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence, or
-        16 MiB.
+        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence;
+        for short sequences up to 16 MiB.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.

@@ -70,8 +70,8 @@ def _advise(error: ModelFileError) -> str:
 def _find_estimator(kind: str) -> type[Estimator]:
     if kind == CHECKPOINT:
         raise ModelFileError(
-            "it is the checkpoint of a training, not a model; pass it to fit to resume that "
-            "training: fit(..., checkpoint=hedgerow.Checkpoint(path))"
+            "it is the checkpoint of a training run, not a model; pass it to fit to resume that "
+            "run: fit(..., checkpoint=hedgerow.Checkpoint(path))"
         )
     if kind not in ESTIMATORS:
         raise ModelFileError(

@@ -154,14 +154,14 @@ def _lock(descriptor: int, path: Path) -> bool:
     except BlockingIOError:
         raise BlockingIOError(
             f"the checkpoint {str(path)!r} is in use by {_read_holder(descriptor)}; wait until "
-            "that training is over, or pass another path"
+            "that training run is over, or pass another path"
         ) from None
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
         warn_user(
             f"the checkpoint {str(path)!r} is on a file system without file locking "
-            f"({error.strerror}); make sure that no other training uses it",
+            f"({error.strerror}); make sure that no other training run uses it",
             UserWarning,
         )
         return False

@@ -36,8 +36,8 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
         if values and listed and listed[0].kind is Parameter.KEYWORD_ONLY:
             name = cls.__name__
             raise TypeError(
-                f"{name} got {values[0]!r} without a name, but takes all parameters by name; "
-                f"write {name}({listed[0].name}=...), for example"
+                f"{name} got the positional argument {values[0]!r}, but takes keyword arguments "
+                f"only; write {name}({listed[0].name}=...), for example"
             )
         if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in listed):
             cls._check_names(parameters, TypeError)

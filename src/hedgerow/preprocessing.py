@@ -61,7 +61,9 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : array of str
         Their names, if they have any.
 
-    Notes ----- Sequences may be arrays, frames, sparse matrices, or lists of rows that the
+    Notes
+    -----
+    Sequences may be arrays, frames, sparse matrices, or lists of rows that the
     transformer accepts, such as dicts for `sklearn.feature_extraction.DictVectorizer`. The output
     has the same structure as the input, lists for lists; whether sequences are arrays, frames or
     sparse matrices depends on the transformer and on ``set_output``.
@@ -227,10 +229,10 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
                 place = column % n_all
                 if not -n_all <= column < n_all or place in places.values():
                     raise ValueError(
-                        f"{role.parameter} is {column}, but the transformer gives "
-                        f"{count_of(n_columns, 'column')}, so that it cannot keep its place; let "
-                        "it be the first or the last column, 0 or -1, or pass a DataFrame and its "
-                        "name"
+                        f"{role.parameter} is {column}, but the transformer returns "
+                        f"{count_of(n_columns, 'column')}, so the column cannot keep its place; "
+                        "make it the first or the last column, 0 or -1, or pass a DataFrame and "
+                        "the column name"
                     )
                 places[role] = place
         free = (place for place in range(n_all) if place not in set(places.values()))
@@ -262,9 +264,9 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
             role, column = next(iter(self._apart.items()))
             kind = role.parameter.removesuffix("_column")
             raise ValueError(
-                f"{type(self.transformer_).__name__} gives a sparse matrix, beside which the "
-                f"{kind} column {column!r} of a DataFrame cannot be kept; have it give "
-                "dense columns, with sparse_output=False for example"
+                f"{type(self.transformer_).__name__} returns a sparse matrix, which cannot "
+                f"contain the {kind} column {column!r} of a DataFrame; make it return dense "
+                "columns, for example with sparse_output=False"
             )
         names = [name for name in like.columns if name not in self._apart.values()]
         if method == "transform" and hasattr(self.transformer_, "get_feature_names_out"):

@@ -96,7 +96,7 @@ def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.
     array = read_array(state, name, np.float64, len(shape))
     require(array.shape == shape, f"{name} has the wrong shape")
     require(np.isfinite(array).all(), f"{name} is not finite")
-    require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is beyond all bounds")
+    require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is out of range")
     return array
 
 

@@ -181,8 +181,9 @@ class TreeCRF(Estimator):
         "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
         the likelihood with the costs of errors (`label_costs`) added to the scores of wrong labels,
         so that costly errors become less probable (Gimpel and Smith 2010); or an object with the
-        methods value and gradient, see `hedgerow.objectives.Objective`. A position whose label is
-        not known matters only for the likelihood, or softmax margin, of the known labels.
+        methods value and gradient, see `hedgerow.objectives.Objective`. The likelihood and the
+        softmax margin sum over all values of a label that is not known; other objectives leave its
+        position out.
     sharpness : float, default 5.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
         probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
@@ -395,7 +396,7 @@ class TreeCRF(Estimator):
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn has to know of the input: NaN says that a number is missing."""
+        """Tell scikit-learn that NaN is allowed in the input: a missing number."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -495,7 +496,7 @@ class TreeCRF(Estimator):
     @property
     def _labeller(self) -> Labeller:
         if self.device == "cuda":
-            from hedgerow.cuda.predictor import DeviceModel  # not before a GPU is asked for
+            from hedgerow.cuda.predictor import DeviceModel  # only if a GPU is used
 
             return DeviceModel.find(self.model_)
         return super()._labeller
@@ -505,7 +506,7 @@ class TreeCRF(Estimator):
         check_choice("device", self.device, get_args(DeviceName))
         objective = read_objective(self, margin=False)
         if self.device == "cuda":
-            from hedgerow.cuda.trainer import CudaTrainer  # not before a GPU is asked for
+            from hedgerow.cuda.trainer import CudaTrainer  # only if a GPU is used
 
             return CudaTrainer(self, objective, init)
         return BoostingTrainer(self, objective, init)

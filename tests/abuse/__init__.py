@@ -1,5 +1,5 @@
-"""Abuse: random trainings, damaged files, odd input and bad moments, until something gives way.
+"""Abuse (fuzzing): random training runs, damaged files, odd input and badly timed signals.
 
-``make test`` runs a small, fixed part; ``make abuse MINUTES=n`` as much as fits into the time.
-Every failure is shrunk and saved under ``cases``, and each file there is a test from then on.
+``make test`` runs a small, fixed part; ``make abuse MINUTES=n`` runs for that long. Every failure
+is shrunk and saved in ``cases``, and each file there is a test from then on.
 """

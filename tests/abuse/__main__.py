@@ -1,4 +1,4 @@
-"""``python -m abuse --minutes 60``: every kind of abuse in turn, until the time is over."""
+"""``python -m abuse --minutes 60``: all kinds of abuse in turn, until the time is up."""
 
 import argparse
 import json
@@ -16,13 +16,13 @@ from abuse.kind import Kind
 from abuse.kinds import KINDS
 from abuse.saved import save_failure
 
-MOST_OUTPUT = 5000  # characters of what a worker and its children wrote
-SLICE = 20.0  # seconds that a worker has
+MOST_OUTPUT = 5000  # characters of the output of a worker and its children
+SLICE = 20.0  # time limit of a worker, in seconds
 
 
 @dataclass
 class Count:
-    """What was tried of one kind."""
+    """Counts for one kind."""
 
     n_cases: int = 0
     n_failures: int = 0
@@ -36,7 +36,7 @@ class Worker:
     kind: Kind
     number: int
     seconds: float
-    death: Failure | None = None  # what an earlier worker died of, which this one is to shrink
+    death: Failure | None = None  # the case that killed an earlier worker, which this one shrinks
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class Worker:
         )
 
     def poll(self) -> bool:
-        """Whether it is over; a worker that hangs is killed."""
+        """Whether it has ended; a worker that hangs is killed."""
         if self.process.poll() is not None:
             return True
         place = self.folder / "case.json"
@@ -76,12 +76,12 @@ class Worker:
         return time.monotonic() - self.started
 
     def kill(self) -> None:
-        """End it, and what it has started."""
+        """Kill it and its children."""
         os.killpg(self.process.pid, 9)
         self.process.wait()
 
     def result(self) -> tuple[int, Failure | None, bool]:
-        """How many cases it checked, the failure it found, and whether it died of that."""
+        """Number of cases checked, the failure, and whether it killed the worker."""
         self._output.close()
         output = (self.folder / "output").read_text(errors="replace")
         place = self.folder / "result.json"
@@ -99,7 +99,7 @@ class Worker:
 
 
 def main() -> int:
-    """Run until the time is over; the exit status is 1 if anything failed."""
+    """Run until the time is up; the exit status is 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="abuse", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -136,7 +136,7 @@ def main() -> int:
 
 
 def finish(worker: Worker, count: Count, workers: list[Worker]) -> None:
-    """Count what a worker did; if it died, another one shrinks what it died of."""
+    """Add the counts of a worker; if it died, another one shrinks the case that killed it."""
     n_cases, failure, died = worker.result()
     count.n_cases += n_cases
     count.seconds += max(0.0, worker.age - worker.seconds)

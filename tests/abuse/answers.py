@@ -1,4 +1,4 @@
-"""Answers: all that a model says, as bytes, to be compared to the last bit."""
+"""Answers: all predictions of a model as bytes, to compare bit for bit."""
 
 import tempfile
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _explain(model: Any, training: Training) -> Any:
     x, _ = training.sequences()[0]
     try:
         return str(model.explain(x, 0))
-    except ValueError as error:  # there may be no other label to compare with
+    except ValueError as error:  # there may be no other label to compare it with
         return str(error)
 
 
@@ -44,7 +44,7 @@ ASK: dict[str, Callable[[Any, Training], Any]] = {
 
 
 def answer(name: str, model: Any, training: Training) -> bytes:
-    """What a model says, in one piece."""
+    """All predictions of a model as one value."""
     return repr(_plain(ASK[name](model, training))).encode()
 
 

@@ -1,7 +1,7 @@
-"""Bad places and moments: full disks, folders that are read-only, closed pipes, and kills.
+"""Bad places and moments: full disks, read-only folders, closed pipes, and kills.
 
-Whatever was at the path before is there afterwards, whole; nothing else is left behind but the
-temporary file of a writer that was killed, which the next one to hold the place removes.
+A file that existed before is unchanged afterwards. Nothing else is left except the temporary file
+of a writer that was killed, which the next writer removes.
 """
 
 import os
@@ -32,7 +32,8 @@ def run_child(
 ) -> tuple[int, str]:
     """Exit status of a child process, below 0 for a signal, and what it wrote to standard error.
 
-    ``meanwhile(pid)`` runs beside it. Its standard output is the descriptor `out`, or nowhere.
+    ``meanwhile(pid)`` runs at the same time. Its standard output is the descriptor `out`, or is
+    discarded.
     """
     reader, writer = os.pipe()
 
@@ -51,7 +52,7 @@ def run_child(
 
 
 def command_of(case: Case, folder: Path) -> tuple[list[str], Path]:
-    """A command that writes a file, and that file."""
+    """A command that writes a file, and the file."""
     form = case["format"]
     path, model = folder / f"data.{SUFFIXES[form]}", folder / "model.hedgerow"
     path.write_bytes(base_file(form))
@@ -68,7 +69,7 @@ def command_of(case: Case, folder: Path) -> tuple[list[str], Path]:
 
 
 def check_refusal(status: int, err: str, place: Path, before: bytes | None) -> None:
-    """The command ended with 2 and one line, and nothing has changed."""
+    """The command ended with status 2 and one line of output, and nothing has changed."""
     assert status == 2, f"exit status {status}: {err}"
     assert err.startswith("hedgerow: "), err
     assert err.count("\n") == 1, err
@@ -90,7 +91,7 @@ def place_cases(draw: st.DrawFn) -> Case:
 
 
 def check_place(case: Case) -> None:
-    """A disk that is full after some bytes, or a folder that nobody may write to."""
+    """A disk that is full after some bytes, or a folder that is not writable."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arguments, place = command_of(case, folder)
@@ -128,11 +129,12 @@ def pipe_cases(draw: st.DrawFn) -> Case:
 
 
 def check_pipe(case: Case) -> None:
-    """A reader that goes away, as ``head`` does: no traceback, and the status of a broken pipe."""
+    """A reader that closes the pipe, as ``head`` does: no traceback, and the status for a broken
+    pipe."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path, model = folder / f"data.{SUFFIXES[case['format']]}", folder / "model"
-        # Much more than fits into a pipe, with groups that do not come again.
+        # Much more than fits into a pipe, with distinct groups.
         path.write_bytes(long_file(case["format"]))
         model.write_bytes(trained(case["format"], case["model"]))
         arguments = [case["command"], str(model), str(path)]
@@ -152,7 +154,7 @@ def check_pipe(case: Case) -> None:
             os.close(reader)
 
         status, err = run_child(work, leave, out=writer)
-        # Output that fits into the pipe may be written before the reader has gone.
+        # Output that fits into the pipe may be written before the reader closes it.
         assert status in (0, 141), f"exit status {status}: {err}"
         assert err == "", err
 
@@ -177,7 +179,8 @@ def kill_cases(draw: st.DrawFn) -> Case:
 
 
 def check_kill(case: Case) -> None:
-    """SIGKILL at a random moment: the file is whole, old or new, and the next writer succeeds."""
+    """SIGKILL at a random moment: the file is complete, old or new, and the next writer
+    succeeds."""
     training = Training.of(case["training"])
     changes = {"max_iter": 40} if case["training"]["estimator"] == "LinearCRF" else {"n_rounds": 15}
     model = training.fit(**changes)

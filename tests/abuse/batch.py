@@ -18,7 +18,7 @@ __all__ = ["Failure", "check_isolated", "run_batch", "strict_warnings"]
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that a check failed on, as simple as it could be made, and what was raised."""
+    """A case that failed, shrunk, and the exception."""
 
     case: Case
     error: str
@@ -26,9 +26,9 @@ class Failure:
 
 @contextmanager
 def strict_warnings() -> Iterator[None]:
-    """Warnings are errors but for those of what is drawn here.
+    """Warnings are errors, except for those that the drawn cases cause.
 
-    Of penalties, of eval sets that were trained on, and of single labels.
+    These are about penalties, eval sets that were trained on, and single labels.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -45,15 +45,15 @@ def run_batch(
     before: Callable[[Case], bool] = lambda case: True,
     check: Callable[[Case], None] | None = None,
 ) -> tuple[int, Failure | None]:
-    """Draw cases from the random number `number` and check each.
+    """Draw cases with the seed `number` and check each.
 
-    ``before(case)`` is called first; the case is passed over if it returns False. Returns how many
-    cases were checked and the first failure, shrunk.
+    ``before(case)`` is called first; the case is skipped if it returns False. Returns the number of
+    cases checked and the first failure, shrunk.
     """
     n_checked, failure = 0, None
     check = check or kind.check
 
-    # Cases that Hypothesis draws without a database or the clock are the same for the same number.
+    # Without a database and deadlines, Hypothesis draws the same cases for the same seed.
     @seed(number)
     @settings(
         max_examples=n_cases,

@@ -1,4 +1,4 @@
-"""Children: forked processes that must come to a good end in time."""
+"""Children: forked processes that must end successfully in time."""
 
 import gc
 import os
@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 __all__ = ["SECONDS", "fork", "join", "wait"]
 
-SECONDS = 100.0  # until a child counts as hanging: the machine may be busy
+SECONDS = 100.0  # until a child counts as hanging; the machine may be busy
 
 
 def fork(call: Callable[[], int | None], seconds: float = SECONDS) -> int:
-    """Start a child process that makes a call; returns its number.
+    """Start a child process that makes a call; returns its process id.
 
     Its exit status is what the call returns, 0 for None, or 1 with a traceback on `sys.stderr`.
     """
@@ -25,7 +25,7 @@ def fork(call: Callable[[], int | None], seconds: float = SECONDS) -> int:
         return child
     status = 1
     try:
-        gc.callbacks.clear()  # Hypothesis has one, and an interrupt that is raised in it is lost
+        gc.callbacks.clear()  # of Hypothesis: an interrupt that is raised in it is lost
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds))
         status = call() or 0
@@ -42,6 +42,6 @@ def wait(child: int) -> int:
 
 
 def join(child: int) -> None:
-    """Wait for a child; AssertionError unless all went well."""
+    """Wait for a child; raise AssertionError unless it succeeded."""
     code = wait(child)
     assert code == 0, f"a child process ended with {code} (below 0: a signal; -14: a hang)"

@@ -1,4 +1,4 @@
-"""Commands on damaged files: every command ends with 0, or with 2 and one line that says why."""
+"""Commands on damaged files: every command ends with status 0, or with 2 and a one-line error."""
 
 import contextlib
 import gzip
@@ -26,7 +26,7 @@ FAST = {
     "linear": ["--model", "linear", "--set", "max_iter=3", "--set", "tol=0"],
     "trees": ["--model", "trees", "--set", "n_rounds=2"],
 }
-# Pieces that are put into text files: separators, quotes, ends of lines, bytes that are no UTF-8.
+# Pieces that are inserted into text files: separators, quotes, line breaks, invalid UTF-8.
 PIECES = [
     *(b"\n", b"\r\n", b"\r", b"\n\n", b" ", b"\t", b",", b";", b'"', b"'", b":", b"\\", b"@", b"#"),
     *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", "é".encode(), "\u2028".encode()),
@@ -120,7 +120,8 @@ def damage(data: bytes, changes: list[list[object]]) -> bytes:
 
 
 def check_file(case: Case) -> None:
-    """A damaged file through a command: 0, or 2 with a line of ours; never a traceback."""
+    """Run a command on a damaged file: status 0, or 2 with one of our messages, never a
+    traceback."""
     form, zipped = case["format"], case["gzip"]
     data = base_file(form)
     if zipped == "damaged":
@@ -158,7 +159,7 @@ def arguments_of(case: Case, path: Path, model: Path, folder: Path) -> list[obje
 
 
 def check_ending(code: int, err: str) -> None:
-    """Success, or a mistake of the user in one line; warnings are lines too."""
+    """Success, or an error message of one line; warnings are lines too."""
     lines = err.splitlines()
     assert code in (0, 2), f"exit code {code}: {err}"
     assert all(line.startswith("hedgerow: ") for line in lines), err

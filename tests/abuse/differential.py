@@ -1,4 +1,4 @@
-"""Differential: what fitted models answer, against a slow model read from their public tables.
+"""Differential tests: predictions of fitted models against a slow model from their public tables.
 
 The oracle, `reference.fitted_model`, lists all labellings of each sequence, in log space.
 """
@@ -28,7 +28,8 @@ SINGLE_EPSILON = np.finfo(np.float32).eps
 
 @lru_cache(32)
 def train(case: str) -> tuple[Training, LinearCRF | TreeCRF, NaiveModel]:
-    """A training by its case in JSON, the model, and its oracle; kinds draw the same cases."""
+    """Train the case (JSON); returns the training, the model and its oracle, cached for all
+    kinds."""
     training = Training.of(json.loads(case))
     crf = training.fit()
     X = [x for x, _ in training.sequences()]
@@ -37,14 +38,14 @@ def train(case: str) -> tuple[Training, LinearCRF | TreeCRF, NaiveModel]:
 
 @dataclass(frozen=True)
 class Question:
-    """A fitted model, the slow model beside it, and what both are asked about.
+    """A fitted model, its slow counterpart, and the data to predict with both.
 
     Attributes
     ----------
     asked
-        The data: those of the training, or new ones.
+        The training data, or new data.
     known
-        Labels of each sequence that are told, None where they are not; or None.
+        Known labels of each sequence, None where they are not known; or None.
     """
 
     training: Training
@@ -55,7 +56,7 @@ class Question:
 
     @classmethod
     def of(cls, case: Case) -> "Question":
-        """Train, and draw what is known from the labellings that are possible."""
+        """Train, and draw known labels from the possible labellings."""
         training, crf, model = train(json.dumps(case["training"]))
         asked = Training.of(case["training"], renewed=case["fresh"])
         question = cls(training, crf, model, asked, None)
@@ -73,7 +74,7 @@ class Question:
 
     @cached_property
     def xs(self) -> list[Any]:
-        """Each sequence alone, as the slow model wants it: facts are attributes there."""
+        """Each sequence in the format of the slow model, where facts are attributes."""
         return as_attributes(self.crf, [x for x, _ in self.asked.sequences()])
 
     @cached_property
@@ -87,9 +88,8 @@ class Question:
         """How much a log probability may differ.
 
         Every addition rounds by at most half of EPSILON times the magnitude of all terms; a score
-        and log Z take fewer than 128 of them. The oracle adds up as many probabilities as there
-        are labellings. Scores of trees that ask about labels are kept in single precision, and
-        rounded in every round.
+        and log Z take fewer than 128 of them. The oracle sums one probability per labelling. Scores
+        of trees that split on labels are stored in single precision, and rounded in every round.
         """
         n_labellings = max(len(exact.probs) for exact in self.exact)
         magnitude = max(map(self.model.magnitude, self.xs))
@@ -100,41 +100,41 @@ class Question:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a method is passed beside X."""
+        """The arguments of a method in addition to X."""
         if self.known is None:
             return self.asked.ask_parameters
         return self.asked.ask_parameters | {"known": self.join(self.known)}
 
     def join(self, labels: list[list[Any]]) -> Any:
-        """Labels in the form of y."""
+        """Labels in the format of y."""
         if self.asked.case["data"]["form"] not in FLAT_FORMS:
             return labels
         return np.array([label for part in labels for label in part], dtype=object)
 
     def split(self, answer: Any, axis: int = 0) -> list[np.ndarray]:
-        """An answer sequence by sequence, whatever the form of X; positions lie along an axis."""
+        """Split a prediction by sequence, for any format of X; one axis is that of positions."""
         if isinstance(answer, list):
             return answer
         ends = np.cumsum([count_positions(x) for x in self.xs])
         return np.split(answer, ends[:-1], axis=axis)
 
     def codes(self, labels: Any) -> tuple[int, ...]:
-        """Codes of the labels of a sequence, which must be of the kind used to fit."""
+        """Codes of the labels of a sequence, which must have the type of the training labels."""
         return self.model.codes(np.asarray(labels).tolist())
 
 
 @st.composite
 def questions(draw: st.DrawFn) -> Case:
-    """Trainings, and what is asked afterwards."""
+    """Training runs, and the data to predict."""
     return {
-        "training": learn_from_all(draw(trainings())),  # the oracle has no other rows than those
+        "training": learn_from_all(draw(trainings())),  # the oracle knows only those rows
         "fresh": draw(st.booleans()),
         "known": draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])),
     }
 
 
 def check_likelihood(case: Case) -> None:
-    """`log_likelihood`, of labels some of which are missing or break the constraints."""
+    """`log_likelihood` of labels, some of which are missing or violate the constraints."""
     question = Question.of(case | {"known": 0.0})
     rng = np.random.default_rng(case["training"]["data"]["seed"])
     classes = [*question.model.classes, *[None] * round(4 * case["known"])]
@@ -174,7 +174,7 @@ def check_loss(case: Case) -> None:
         if crf.objective in (
             "likelihood",
             "softmax_margin",
-        ):  # other trainings have stages, the last maybe empty
+        ):  # other training runs have stages, the last of which may be empty
             n_kept = count_kept(crf)
             assert crf.history_["loss"][max(0, n_kept - 1) : n_kept] in ([], [crf.loss_])
     else:
@@ -185,7 +185,7 @@ def check_loss(case: Case) -> None:
 
 
 def check_boosting_loss(question: Question, losses: Losses, slack: float) -> None:
-    """The loss of the last round's objective, by the total weight of the labels that are known."""
+    """The loss of the last round's objective, divided by the total weight of the known labels."""
     crf = question.crf
     assert isinstance(crf, TreeCRF)
     total = sum(
@@ -194,10 +194,10 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
         for code, weight in zip(codes, weights, strict=True)
         if code >= 0
     )
-    # The first fifth of a training that begins anew, for F1 the first four, is for the likelihood.
-    # All others are of the first and smoothest stage of the accuracy, for there are fewer than a
-    # stage has. A model of no more rounds than that was stopped early there, or found nothing to
-    # learn after them.
+    # Without `init`, the first fifth of the rounds (for F1 four fifths) is for the likelihood. All
+    # others are in the first and smoothest stage of the accuracy, since there are fewer rounds than
+    # a stage has. A model with no more rounds than that was stopped early there, or found nothing
+    # to learn afterwards.
     n_begun = N_SHORT if question.training.case["warm"] else crf.n_rounds
     n_warm = (4 if crf.objective == "f1" else 1) * n_begun // 5
     if crf.warm_rounds is not None:
@@ -212,11 +212,11 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
     close = [np.isclose(crf.loss_, one, rtol=1e-13, atol=slack) for one in expected]
     assert any(close), f"loss_ is {crf.loss_}, not {expected} of {objectives}"
     if crf.n_rounds_:
-        noted = crf.history_["loss"][crf.n_rounds_ - 1]  # of what the round was for
-        # The trees of a model to start from are added in another order if there are directions.
+        noted = crf.history_["loss"][crf.n_rounds_ - 1]  # the objective of the round
+        # With directions, the trees of an initial model are added in another order.
         same = np.isclose(noted, crf.loss_, rtol=0, atol=slack * has_directions(crf))
         assert same or crf.n_rounds_ <= n_warm
-        if crf.decode == "viterbi":  # by which the accuracy is then, not by marginals
+        if crf.decode == "viterbi":  # the decoder of the accuracy is then Viterbi, not marginals
             return
         least, most = losses.count_right(question.slack)
         n_known = sum(code >= 0 for codes in losses.codes for code in codes)
@@ -225,7 +225,7 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
 
 
 def count_kept(crf: LinearCRF | TreeCRF) -> int:
-    """How many rounds or iterations the model has."""
+    """Number of rounds or iterations of the model."""
     if isinstance(crf, TreeCRF):
         return crf.n_rounds_
     is_best = crf.early_stopping_rounds is not None and crf.best_iter_ is not None
@@ -233,11 +233,11 @@ def count_kept(crf: LinearCRF | TreeCRF) -> int:
 
 
 def check_evaluation(question: Question) -> None:
-    """The figures of the `eval_set` that the model as it was kept has."""
+    """The metrics of the kept model on the `eval_set`."""
     question = replace(question, asked=Training.of(question.training.case, renewed=True))
     crf = question.crf
     place = count_kept(crf) - 1
-    if place < 0 or crf.objective == "max_margin":  # which keeps the best of its iterations
+    if place < 0 or crf.objective == "max_margin":  # it keeps the best iteration
         return
     losses = losses_of(question, weighted=False)
     n_known = sum(code >= 0 for codes in losses.codes for code in codes)
@@ -266,7 +266,7 @@ def check_score(question: Question) -> None:
 
 
 def losses_of(question: Question, *, weighted: bool, by_class: bool = True) -> Losses:
-    """The labels asked about, each with its weight: that of its sequence or row, and its class."""
+    """Labels, each with its weight: that of its sequence or row, times that of its class."""
     ys = asked_ys(question)
     lengths = list(map(len, ys))
     of_sequences, of_rows = np.ones(len(ys)), np.ones(sum(lengths))
@@ -277,7 +277,7 @@ def losses_of(question: Question, *, weighted: bool, by_class: bool = True) -> L
             of_rows = np.repeat(given, lengths)
         else:
             of_rows = given
-            # Rows that differ between sequences only say what the sequences count.
+            # Weights that differ only between sequences are weights of sequences.
             firsts = given[np.cumsum([0, *lengths[:-1]])]
             if (np.repeat(firsts, lengths) == given).all():
                 of_sequences = firsts
@@ -326,7 +326,7 @@ def check_decoding(case: Case) -> None:
         assert default == (viterbi if crf.decode_ == "viterbi" else marginal)
         assert exact.log_probs[viterbi] + exact.log_z >= exact.best[0][0] - question.slack
         sums = exact.marginals[np.arange(len(viterbi)), allowed].sum(axis=1)
-        # Without constraints each position is on its own: labels may break what is impossible.
+        # Without constraints positions are decoded separately: the labelling may be impossible.
         own = exact.marginals[np.arange(len(marginal)), marginal]
         assert own.sum() >= sums.max() - 4 * len(own) * question.slack
         assert marginal in set(map(tuple, allowed.tolist()))
@@ -337,7 +337,7 @@ def check_decoding(case: Case) -> None:
 def check_best(
     question: Question, exact: Enumeration, found: list[tuple[Any, float]], k: int
 ) -> None:
-    """Different labellings, as many as there are, each with its rank's and its own probability."""
+    """Different labellings, as many as exist, each with the right probability for its rank."""
     assert len(found) == min(k, len(exact.best))
     codes = [question.codes(labels) for labels, _ in found]
     assert len(set(codes)) == len(codes)
@@ -350,7 +350,7 @@ def check_best(
 
 
 def check_samples(question: Question) -> None:
-    """Each label is where a random number falls among the probabilities, given those before."""
+    """Each label corresponds to a random number among the cumulated probabilities."""
     n_positions = sum(map(count_positions, question.xs))
     uniforms = check_random_state(5).random_sample((3, n_positions))
     drawn = question.crf.sample(question.asked.X, 3, random_state=5, **question.parameters)

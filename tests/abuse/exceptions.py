@@ -1,4 +1,4 @@
-"""Callbacks and objectives that raise, return nonsense or train a model themselves."""
+"""Callbacks and objectives that raise, return invalid values, or train a model themselves."""
 
 import gc
 import os
@@ -35,7 +35,7 @@ WHAT = [*RAISED, *NONSENSE, "fit another", "fit itself"]
 
 
 class Planned:
-    """Expected accuracy, as a callback too; at one call of it something happens."""
+    """Expected accuracy, also usable as a callback, with an action at one of its calls."""
 
     def __init__(self, place: str, n_before: int, happen: Any) -> None:
         self.place, self.n_before, self.happen = place, n_before, happen
@@ -80,7 +80,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def check(case: Case) -> None:
-    """What is raised comes out as it is, and nothing is left of the training."""
+    """The exception is propagated unchanged, and nothing of the training remains in memory."""
     training, name = Training.of(case["training"]), "objective"
     quiet: Any = Planned(case["place"], -1, None)
     if case["place"] == "callback":
@@ -109,7 +109,7 @@ def check(case: Case) -> None:
         fit(estimator, training)
     estimator.set_params(**{name: loud}, n_jobs=case["n_jobs"])
     before, n_threads = dict(vars(estimator)), count_threads()
-    gc.freeze()  # what is there already needs no collecting: that takes time
+    gc.freeze()  # existing objects need not be collected, which takes time
     try:
         fit(estimator, training)
     except BaseException as error:
@@ -130,7 +130,7 @@ def check(case: Case) -> None:
 
 
 def is_expected(error: BaseException, raised: list[BaseException], what: str) -> bool:
-    """Whether a training ends so, if something has happened: the message says where."""
+    """Whether this error is expected after the action: the message says where it happened."""
     if what in NONSENSE:
         return (
             bool(raised) and isinstance(error, ValueError | TypeError) and "Planned" in str(error)
@@ -144,13 +144,13 @@ def fit(estimator: Any, training: Training, **parameters: Any) -> None:
 
 
 def count_threads() -> int:
-    """Threads of this process, those of the core among them."""
+    """Threads of this process, including those of the core."""
     tasks = Path("/proc/self/task")
     return len(os.listdir(tasks)) if tasks.exists() else threading.active_count()
 
 
 def find_trainings() -> list[weakref.ref[Any]]:
-    """What the trainings that call this hold their data in."""
+    """The objects that hold the data of the running training runs."""
     frame, found = sys._getframe(), []
     while frame is not None:
         holder = frame.f_locals.get("self")

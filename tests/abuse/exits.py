@@ -1,4 +1,4 @@
-"""The end of Python, or of the process, while threads are at work in the core."""
+"""Exit of Python, or of the process, while threads are running in the core."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ENDS = {"return": 0, "exit": 3, "error": 1, "SIGTERM": SIGNALLED}
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """What daemon threads do, and when and how the main thread ends."""
+    """Actions of daemon threads, and when and how the main thread ends."""
     return {
         "estimator": draw(st.sampled_from(["LinearCRF", "TreeCRF"])),
         "n_threads": draw(st.sampled_from([2, 1, 3, 4])),

@@ -65,7 +65,7 @@ def log_odds_of(exact: Enumeration, position: int, label: int, against: int) -> 
 def check_features(
     model: NaiveModel, x: Any, codes: tuple[int, ...], explanation: Any, slack: float
 ) -> None:
-    """What each feature adds; those that add nothing may be listed or not."""
+    """Contributions of features; those of 0 may be listed or not."""
     before = [model.classes[code] for code in codes[: explanation.position]]
     bias, added = model.contributions(
         x, explanation.position, explanation.label, explanation.against, before
@@ -91,7 +91,7 @@ def check_transitions(
     explanation: Any,
     slack: float,
 ) -> None:
-    """Weights of the patterns that end at each position, and what the labels before add."""
+    """Weights of the patterns that end at each position, and contributions of previous labels."""
     chain, position = exact.chain, explanation.position
     label, against = model.codes([explanation.label, explanation.against])
     transitions = explanation.transition_table

@@ -1,4 +1,4 @@
-"""Forks while other threads of the library are at work: the child can use it all the same."""
+"""Forks while other threads of the library are running: the child can still use the library."""
 
 import multiprocessing
 import os
@@ -24,7 +24,7 @@ WORK = ["fit", "predict"]
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """What one thread is doing, at which moment of it another forks, and what the child does."""
+    """The action of one thread, the moment at which another forks, and the action of the child."""
     return {
         "training": draw(trainings(based=True)),
         "work": draw(st.sampled_from(WORK)),
@@ -35,7 +35,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def check(case: Case) -> None:
-    """Parent and child get what they get alone."""
+    """Parent and child get the same results as without the fork."""
     training = Training.of(case["training"])
     model = pickle.dumps(training.fit())
     expected = {work: run(work, training, model, 1) for work in WORK}
@@ -57,14 +57,14 @@ def check(case: Case) -> None:
 
 
 def run(work: str, training: Training, model: bytes, n_jobs: int) -> bytes:
-    """Bytes of a new model, or of the answers of a pickled one."""
+    """Bytes of a new model, or of the predictions of a pickled one."""
     if work == "fit":
         return neutral_bytes(training.fit(n_jobs=n_jobs))
     return answer("marginals", pickle.loads(model).set_params(n_jobs=n_jobs), training)
 
 
 def fork_at_moment(moment: int, work: Any, child: Any) -> None:
-    """The thread that works stands still while the main thread forks."""
+    """The working thread is paused while the main thread forks."""
     reached, forked, errors = threading.Event(), threading.Event(), []
 
     def act() -> None:
@@ -90,7 +90,7 @@ def fork_at_moment(moment: int, work: Any, child: Any) -> None:
 
 
 def fork_at_any_moment(work: Any, child: Any) -> None:
-    """Two threads work on while the main thread forks again and again."""
+    """Two threads keep working while the main thread forks repeatedly."""
     end, errors = threading.Event(), []
 
     def target() -> None:
@@ -116,7 +116,7 @@ def fork_at_any_moment(work: Any, child: Any) -> None:
 
 @st.composite
 def pool_cases(draw: st.DrawFn) -> Case:
-    """A round of boosting after which a pool of forked processes is at work."""
+    """A round of boosting after which a pool of forked processes is used."""
     return {
         "training": draw(trainings(("TreeCRF",))),
         "round": draw(st.integers(1, 3)),

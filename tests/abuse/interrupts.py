@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: what was there stays, or what was asked for is there, whole."""
+"""Ctrl-C at any moment: the old state is unchanged, or the new one is complete."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ ACTIONS = ["fit", "refit", "checkpoint", "save", "load", "predict", "explain", "
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """What is done, and at which moments of it Ctrl-C comes: a share of it, or lines to the end."""
+    """An action, and the moments of Ctrl-C: as shares of it, or as lines before its end."""
     moments = st.floats(0, 0.999) | st.integers(-40, -1)
     return {
         "training": draw(trainings(warm=False, based=True)),
@@ -49,12 +49,12 @@ def check(case: Case) -> None:
             is_share = moment >= 0
             interrupt(int(moment * n_moments) if is_share else n_moments + moment, scene.act)
             scene.check_after()
-            scene.act()  # a second try is the first one over again
+            scene.act()  # a second attempt starts from the same state
             scene.check_done()
 
 
 def interrupt(moment: int, call: Callable[[], Any]) -> None:
-    """Make a call that KeyboardInterrupt is raised in, if it has that many lines this time."""
+    """Raise KeyboardInterrupt at a line of a call, if it has that many lines this time."""
     raised = []
 
     def ctrl_c() -> None:
@@ -69,31 +69,31 @@ def interrupt(moment: int, call: Callable[[], Any]) -> None:
 
 
 class Scene:
-    """An estimator with a model of other data, a folder with its file, and what is done to them."""
+    """An estimator with a model of other data, a folder with its file, and an action."""
 
     def __init__(self, training: Training, action: str, folder: Path) -> None:
         self.training, self.action, self.path = training, action, folder / "file"
         self.new = training.fit()
         self.new_bytes = model_bytes(self.new)
         self.old = training.build().fit(training.X, training.y, **training.fit_parameters)
-        self.old.history_ = {"loss": [1.0]}  # a model that differs from the new one
+        self.old.history_ = {"loss": [1.0]}  # different from the new model
         self.old_bytes = model_bytes(self.old)
         self.begin_again()
 
     def begin_again(self) -> None:
-        """As if nothing had happened yet."""
+        """Restore the initial state."""
         self.estimator = self.training.build()
         if self.action == "refit":
             self.estimator = pickle.loads(pickle.dumps(self.old))
         self.before = dict(vars(self.estimator))
-        self.model = pickle.loads(pickle.dumps(self.new))  # what is made when needed is not yet
+        self.model = pickle.loads(pickle.dumps(self.new))  # lazy attributes are not computed yet
         for path in self.path.parent.iterdir():
             path.unlink()
         if self.action in ("save", "load"):
             self.path.write_bytes(self.old_bytes)
 
     def act(self) -> Any:
-        """What Ctrl-C interrupts."""
+        """The action that Ctrl-C interrupts."""
         training, model = self.training, self.model
         if self.action in ("fit", "refit"):
             return self.estimator.fit(training.X, training.y, **training.fit_parameters)
@@ -113,7 +113,7 @@ class Scene:
         return answer(self.action, model, training)
 
     def check_after(self) -> None:
-        """Nothing is half done, after an interruption or without one."""
+        """Nothing is left half done, with or without an interruption."""
         after = vars(self.estimator)
         unchanged = after.keys() == self.before.keys() and all(
             after[name] is self.before[name] for name in after
@@ -126,7 +126,7 @@ class Scene:
         assert model_bytes(self.model) == self.new_bytes
 
     def check_done(self) -> None:
-        """It is done, as if nobody had interrupted it."""
+        """The action is complete, as without an interruption."""
         self.check_after()
         if self.action in ("fit", "refit", "checkpoint"):
             assert model_bytes(self.estimator) == self.new_bytes
@@ -135,15 +135,15 @@ class Scene:
 
 
 def list_files(folder: Path) -> list[str]:
-    """All files but that of a lock: an interrupted training may leave one, for the next to take."""
+    """All files except for lock files, which an interrupted run may leave for the next one."""
     return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
 
 
 @st.composite
 def signal_cases(draw: st.DrawFn) -> Case:
-    """Work that keeps the core busy for a while, and how much of it is done when the signal comes.
+    """Work that keeps the core busy for a while, and how much of it is done before the signal.
 
-    ``seconds`` are of processor time, so that they do not depend on what else the machine does.
+    ``seconds`` are processor time, so that they do not depend on the load of the machine.
     """
     return {
         "estimator": draw(st.sampled_from(["LinearCRF", "TreeCRF"])),
@@ -156,12 +156,13 @@ def signal_cases(draw: st.DrawFn) -> Case:
 
 
 def check_signal(case: Case) -> None:
-    """A real SIGINT, in a process of its own."""
+    """A real SIGINT, in a separate process."""
     join(fork(lambda: meet_signal(case)))
 
 
 def meet_signal(case: Case) -> None:
-    """Work on until SIGINT comes; all must be well then, and a small training as ever."""
+    """Work until SIGINT; afterwards everything must be intact, and a small training run must
+    work."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     X, y = draw_data()
     small = [part[:20] for part in X], [part[:20] for part in y]
@@ -190,7 +191,7 @@ def meet_signal(case: Case) -> None:
         except KeyboardInterrupt:
             pass
         sender.join()
-        if hasattr(long, "classes_"):  # it came to its end in the last moment: it is whole then
+        if hasattr(long, "classes_"):  # it finished just before the signal, and is complete
             model_bytes(long)
         files = list_files(Path(folder))
         assert files in ([], ["checkpoint"]), files

@@ -1,4 +1,4 @@
-"""A kind of abuse: where its cases come from, and what must hold for every one of them."""
+"""A kind of abuse: the strategy for its cases, and the check that must hold for every case."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ class Kind:
     """Attributes
     ----------
     name
-        As it is printed, and as the names of its saved cases begin.
+        The printed name, and the prefix of the names of saved cases.
     cases
         Draws cases: small and simple ones shrink best.
     check
-        Raises, AssertionError or anything else, if the library does wrong. A crash of the process
+        Raises AssertionError or any other exception if the library is wrong. A crash of the process
         and a hang count as failures too.
     in_suite
-        Number of cases that `make test` tries, always the same ones.
+        Number of cases in `make test`, always the same ones.
     share
         Share of the time in `make abuse`, relative to the other kinds.
     seconds
-        A case that takes longer than this hangs. The machine may be busy: be generous.
+        Time limit of a case; generous, since the machine may be busy.
     """
 
     name: str

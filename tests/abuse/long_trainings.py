@@ -1,7 +1,7 @@
-"""Long trainings, which only something from outside ends.
+"""Long training runs, which only an external event ends.
 
-``python -m abuse.long_trainings CASE`` begins some in daemon threads and ends in the middle of
-them, see `abuse.exits`. It imports as little as it can.
+``python -m abuse.long_trainings CASE`` starts some in daemon threads and exits while they run, see
+`abuse.exits`. It imports as little as possible.
 """
 
 import json
@@ -26,7 +26,7 @@ def draw_data() -> tuple[list[Any], list[Any]]:
 
 
 def build(case: dict[str, Any], n_steps: int) -> Any:
-    """An estimator of so many rounds or iterations."""
+    """An estimator with this many rounds or iterations."""
     common = {"order": case["order"], "n_jobs": case["n_jobs"]}
     if case["estimator"] == "TreeCRF":
         return TreeCRF(n_rounds=n_steps, **common)
@@ -34,14 +34,14 @@ def build(case: dict[str, Any], n_steps: int) -> Any:
 
 
 def sleep(seconds: float) -> None:
-    """Wait until this process has used so much more time of the processor, in any thread."""
+    """Wait until this process has used this much more processor time, in any thread."""
     end = time.process_time() + seconds
     while time.process_time() < end:
         time.sleep(0.001)
 
 
 def main() -> None:
-    """End while daemon threads are training."""
+    """Exit while daemon threads are training."""
     case = json.loads(sys.argv[1])
     X, y = draw_data()
     for _ in range(case["n_threads"]):

@@ -1,7 +1,7 @@
-"""Model files and checkpoints that were changed, with a right checksum.
+"""Model files and checkpoints that were changed, with a valid checksum.
 
-A changed file is refused with an error of ours, or it loads as what it says: saved again it is the
-same file, and every method of the model works. Nothing crashes, hangs or is dropped in silence.
+A changed file is refused with one of our errors, or it loads as changed: saved again it is the same
+file, and every method of the model works. Nothing crashes, hangs or is silently dropped.
 """
 
 import copy
@@ -28,7 +28,7 @@ __all__ = ["KINDS"]
 Content = dict[str, Any]
 Tensors = dict[str, np.ndarray]
 
-# What takes the place of a value in the JSON part.
+# Replacements of a value in the JSON part.
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 3.5, 1e308, -0.0, 2**31, 2**63, -(2**63), 10**400, 10**8),
     *("", "x", "a", "0", "viterbi", "marginal", "\ud800", "\0", "x" * 1000),
@@ -76,7 +76,7 @@ def read_file(data: bytes) -> tuple[Content, Tensors]:
 
 
 def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths of all values in the JSON part, but for the whole."""
+    """Paths of all values in the JSON part, except for the root."""
     found = [path] if path else []
     if isinstance(content, dict):
         keys: Any = list(content)
@@ -140,7 +140,7 @@ def change_tensors(tensors: Tensors, kind: str, place: int, *rest: int) -> None:
 
 
 def change_file(data: bytes, changes: list[list[Any]]) -> tuple[bytes, Content, Tensors]:
-    """The changed file, and what is in it."""
+    """The changed file, and its contents."""
     content, tensors = read_file(data)
     for kind, *rest in changes:
         if kind in ("replace", "remove", "add", "copy"):
@@ -152,7 +152,7 @@ def change_file(data: bytes, changes: list[list[Any]]) -> tuple[bytes, Content, 
 
 
 def check_model(case: Case) -> None:
-    """Load a changed model file; if it loads, it is what the file says, and works."""
+    """Load a changed model file; if it loads, it has the contents of the file, and works."""
     training = Training.of(case["training"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
@@ -169,11 +169,11 @@ def check_model(case: Case) -> None:
 
 
 def check_same(data: bytes, content: Content, tensors: Tensors) -> None:
-    """Saved again, a file that was accepted is the same: nothing in it was passed over.
+    """Saved again, an accepted file is the same: nothing in it was ignored.
 
-    But for what versions differ in: keys that this one does not know, parameters that an older one
-    did not have, older formats, which are saved as the newest, and strings that are wider than any
-    label.
+    Exceptions are differences between versions: keys that this one does not know, parameters that
+    an older one did not have, older formats, which are saved as the newest, and strings that are
+    wider than any label.
     """
     found, arrays = read_file(data)
     if content["format"] != found["format"]:
@@ -201,7 +201,7 @@ def known(content: Any) -> Any:
 
 
 def use(model: LinearCRF | TreeCRF, training: Training) -> None:
-    """Every method works, or refuses in words of ours."""
+    """Every method works, or raises one of our errors."""
     X, y, groups = training.X, training.y, training.ask_parameters
     sequence = training.sequences()[0][0]
     calls = [
@@ -226,14 +226,16 @@ def use(model: LinearCRF | TreeCRF, training: Training) -> None:
 
 
 def check_checkpoint(case: Case) -> None:
-    """Resume from a changed checkpoint: refused, or a training that ends with a whole model."""
+    """Resume from a changed checkpoint: it is refused, or training ends with a complete model."""
     training = Training.of(case["training"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
         training.fit(Checkpoint(path, every=3))
         path.write_bytes(change_file(path.read_bytes(), case["changes"])[0])
         more = {}
-        if case["training"]["parameters"]["objective"] == "likelihood":  # else it is over
+        if (
+            case["training"]["parameters"]["objective"] == "likelihood"
+        ):  # otherwise training is complete
             linear = case["training"]["estimator"] == "LinearCRF"
             name = "max_iter" if linear else "n_rounds"
             more[name] = case["training"]["parameters"][name] + 2

@@ -1,4 +1,5 @@
-"""Moments: every line of the library's own code that a call runs is one, and can be acted at."""
+"""Moments: the lines of the library's code that a call executes, at each of which a test can
+act."""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ FOLDER = str(Path(hedgerow.__file__).parent)
 
 
 def count_moments(call: Callable[[], Any]) -> tuple[int, Any]:
-    """How many moments a call has in this thread, and what it returns."""
+    """Number of moments of a call in this thread, and its result."""
     counter = _Counter(-1, lambda: None)
     result = counter.run(call)
     return counter.n_lines, result
@@ -23,7 +24,7 @@ def count_moments(call: Callable[[], Any]) -> tuple[int, Any]:
 def act_at(moment: int, act: Callable[[], Any], call: Callable[[], Any]) -> Any:
     """Make a call, and act right before its line number `moment`, once, in the same thread.
 
-    What `act` raises comes out of that line, as what a signal raises does.
+    An exception of `act` is raised at that line, like that of a signal handler.
     """
     return _Counter(moment, act).run(call)
 

@@ -1,4 +1,4 @@
-"""Odd facts: whatever stands in their place, the answer is queries or an error that is worded."""
+"""Odd facts: for any value, the result is queries or one of our error messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def table_of(column: str, value: Any) -> pd.DataFrame:
     return pd.DataFrame(EVENTS | {column: pd.Series([value, "a"], dtype=object)})
 
 
-# What is made of a value, by where it stands.
+# Facts with the value at different places.
 PLACES: dict[str, Callable[[Any], Any]] = {
     "argument": lambda value: [[[("a", value)]]],
     "predicate": lambda value: [[[(value, "x")]]],
@@ -43,7 +43,7 @@ PARAMETERS = sorted(RelationalFeatures().get_params())
 
 
 def check_training(features: RelationalFeatures, X: Any, names: list[Any]) -> None:
-    """Trees take the same facts, and find the same queries."""
+    """Trees accept the same facts, and find the same queries."""
     y = [[t % 2 for t in range(len(sequence))] for sequence in names]
     if any(len(labels) > 1 for labels in y):
         crf = TreeCRF(queries=features, n_rounds=1, min_child_weight=0.0).fit(X, y)
@@ -52,7 +52,7 @@ def check_training(features: RelationalFeatures, X: Any, names: list[Any]) -> No
 
 
 def check_facts(case: Case) -> None:
-    """Find queries; whatever is refused is refused by a sentence of ours."""
+    """Find queries; any error must be one of ours."""
     place, value = case["place"], VALUES[case["value"]]
     try:
         if place in PARAMETERS:

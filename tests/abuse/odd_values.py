@@ -1,4 +1,4 @@
-"""Odd values: whatever is handed in, the answer is a model or an error that hedgerow has worded."""
+"""Odd values: for any input, the result is a model or one of hedgerow's own error messages."""
 
 import datetime
 import decimal
@@ -24,7 +24,7 @@ from hedgerow import LinearCRF, TreeCRF
 
 __all__ = ["KINDS"]
 
-# Cells of X, labels, weights, groups and parameters, by names that a case can hold.
+# Cells of X, labels, weights, groups and parameters, by names for the JSON of a case.
 VALUES: dict[str, Any] = {
     "one": 1.0,
     "two": 2,
@@ -72,13 +72,13 @@ VALUES: dict[str, Any] = {
 
 
 def frame_or_object(make: Callable[[list[Any]], Any]) -> Callable[[list[list[Any]]], Any]:
-    """A column for each cell of the first row; what the other library refuses stays a list."""
+    """One column per cell of the first row; a list if the library refuses the values."""
 
     def build(rows: list[list[Any]]) -> Any:
         columns = {f"c{i}": [row[i] for row in rows] for i in range(len(rows[0]))}
         try:
             return make(columns)
-        except BaseException:  # polars panics at some, which is no Exception
+        except BaseException:  # polars panics for some, which is not an Exception
             return rows
 
     return build
@@ -155,7 +155,7 @@ def odd_cases(draw: st.DrawFn) -> Case:
 
 
 def check_odd(case: Case) -> None:
-    """Fit and ask; whatever is refused is refused by a sentence of ours."""
+    """Fit and predict; any error must be one of ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # of NumPy's matrix
         warnings.simplefilter("ignore", UserWarning)
@@ -208,7 +208,7 @@ def column(values: list[Any], form: str) -> Any:
 
 
 def check_worded(error: Exception) -> None:
-    """An error that hedgerow raises itself, and that says something."""
+    """Check that hedgerow raised the error, with an informative message."""
     frames: list[TracebackType] = []
     place = error.__traceback__
     while place is not None:
@@ -217,7 +217,7 @@ def check_worded(error: Exception) -> None:
     file, line = frames[-1].tb_frame.f_code.co_filename, frames[-1].tb_lineno
     ours = Path(hedgerow.__file__).parent in Path(file).parents
     raised = linecache.getline(file, line).strip().startswith("raise")
-    # The core's errors have no line of Python, but tell what to do after a semicolon, as all do.
+    # The core's errors have no Python frame, but give advice after a semicolon, like all others.
     worded = ours and (raised or "; " in str(error))
     assert worded, f"not raised by hedgerow: {type(error).__name__}: {error}"
     assert len(str(error)) > 20, f"says too little: {error!r}"

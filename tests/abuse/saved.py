@@ -1,4 +1,4 @@
-"""Saved cases: failures as files, each of which is a test from then on."""
+"""Saved cases: failures as files, which are tests from then on."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ FOLDERS = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[\\/]+(?:[^\s\\/:'\"]+[\\/]+)+")
 
 
 def save_failure(kind: Kind, failure: Failure) -> Path:
-    """Write a failure to a file of its own; the same case goes to the same file."""
+    """Write a failure to a file; the same case always has the same file."""
     text = json.dumps(failure.case, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     path = FOLDER / f"{kind.name}-{digest}.json"

@@ -1,4 +1,4 @@
-"""A small, fixed part of the abuse, and every case that ever failed."""
+"""A small, fixed part of the abuse, and all saved cases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Saved cases say what went wrong, but not where on this machine."""
+"""Saved cases contain the error, but no paths of this machine."""
 
 import traceback
 

@@ -1,4 +1,4 @@
-"""Several threads at once: fits, answers, files, each as if it were alone."""
+"""Several threads at once: fits, predictions, files, each with the same result as alone."""
 
 import pickle
 import sys
@@ -16,13 +16,13 @@ from abuse.trainings import trainings
 
 __all__ = ["KINDS", "fast_switches"]
 
-# What a thread does with a model that all threads share, or with X and y.
+# Actions of a thread, with a model that all threads share, or with X and y.
 ACTIONS = ["fit", "refit", "save", "pickle", *ASK]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """One or two models, and what each thread does with which of them."""
+    """One or two models, and the action of each thread on one of them."""
     actions = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1), st.integers(1, 3))
     return {
         "trainings": [draw(trainings(warm=False)), draw(trainings(warm=False))],
@@ -31,13 +31,13 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def check(case: Case) -> None:
-    """Every thread gets, to the last bit, what it gets alone."""
+    """Every thread gets the same result as alone, bit for bit."""
     shared = [Training.of(part) for part in case["trainings"]]
     models = [training.fit() for training in shared]
     expected = [
         run(action, models[which], shared[which], n_jobs=1) for action, which, _ in case["threads"]
     ]
-    models = [training.fit() for training in shared]  # nothing in them is made yet
+    models = [training.fit() for training in shared]  # no lazy attribute is computed yet
     calls = [
         lambda action=action, which=which, n_jobs=n_jobs: run(
             action, models[which], shared[which], n_jobs
@@ -49,10 +49,10 @@ def check(case: Case) -> None:
 
 
 def run(action: str, model: Any, training: Training, n_jobs: int) -> bytes:
-    """What an action leads to."""
+    """The result of an action."""
     if action == "fit":
         return neutral_bytes(training.fit(n_jobs=n_jobs))
-    if action == "refit":  # an estimator that has a model already
+    if action == "refit":  # an estimator that is already fitted
         again = pickle.loads(pickle.dumps(model)).set_params(n_jobs=n_jobs)
         return neutral_bytes(again.fit(training.X, training.y, **training.fit_parameters))
     if action == "save":
@@ -68,7 +68,7 @@ def neutral_bytes(model: Any) -> bytes:
 
 
 def run_at_once(calls: list[Callable[[], bytes]]) -> list[bytes]:
-    """Results of calls that begin at the same moment, each in a thread of its own."""
+    """Results of calls that start at the same moment, each in its own thread."""
     begin = threading.Barrier(len(calls))
     results: list[Any] = [None] * len(calls)
 
@@ -92,7 +92,7 @@ def run_at_once(calls: list[Callable[[], bytes]]) -> list[bytes]:
 
 @contextmanager
 def fast_switches() -> Iterator[None]:
-    """Python gives every thread its turn much more often than usual."""
+    """Let Python switch threads much more often than usual."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:

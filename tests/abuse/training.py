@@ -33,15 +33,15 @@ LABELS = {
     "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
     "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
 }
-MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
+MARKS = {"text": "?", "numbers": -9}  # marks of a missing label in y; otherwise None
 SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
 COLUMNS = ["flag", "count", "number"]  # those of numbers, in every form
-QUERIES = ["flag=1", "count=1", "count=2"]  # attributes of facts that stand for them
-# Texts and linked positions are compared and asked about; numbers are constants.
+QUERIES = ["flag=1", "count=1", "count=2"]  # facts that represent them
+# Queries compare texts and linked positions with variables; numbers are constants.
 FACT_MODES = ["text(+t,-s)", "text(+t,+s)", "flag(+t,#f)", "count(+t,#c)"]
 LINK_MODES = ["link(+t,-t)", "link(-t,+t)"]
-N_SHORT = 2  # rounds or iterations of a model to start from
+N_SHORT = 2  # rounds or iterations of an initial model
 
 
 class Part(NamedTuple):
@@ -64,17 +64,17 @@ class Training:
     Attributes
     ----------
     X, y
-        In the form that the case names: lists of sequences, or flat ones.
+        In the format of the case: lists of sequences, or flat.
     fit_parameters
-        What `fit` gets beside them.
+        Further arguments of `fit`.
     ask_parameters
-        What every other method gets beside X: the groups of a flat one, and parents.
+        Further arguments of other methods: groups of a flat X, and parents.
     labels
-        All labels of each sequence, those that y does not have among them.
+        All labels of each sequence, including those that are missing in y.
     parents
         Parents of the positions of each sequence; None in chains.
     watched
-        What training watches: data of the same form.
+        The eval set, in the same format.
     """
 
     case: Case
@@ -88,7 +88,7 @@ class Training:
 
     @classmethod
     def of(cls, case: Case, *, renewed: bool = False) -> "Training":
-        """Make the data; the same case gives the same data, or renewed ones with the same y."""
+        """Make the data; the same case gives the same data, or new ones with the same y."""
         data = case["data"]
         rng = np.random.default_rng(data["seed"])
         codes = draw_labels(rng, data)
@@ -111,7 +111,7 @@ class Training:
 
     @classmethod
     def join(cls, case: Case, parts: list[Part], watched: "Training | None") -> "Training":
-        """Sequences in the form that the case names."""
+        """Sequences in the format of the case."""
         xs, ys = [part.x for part in parts], [np.asarray(part.y, dtype=object) for part in parts]
         labels = [part.labels for part in parts]
         fit_parameters: dict[str, Any] = {}
@@ -143,12 +143,12 @@ class Training:
         return estimator(**self.case["parameters"] | named | self.fact_parameters() | changes)
 
     def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
-        """The estimator, fitted, from the model of a short training if the case says so."""
+        """The fitted estimator, with a warm start from a short training run if the case has one."""
         parameters = self.start(**changes)
         return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
 
     def start(self, **changes: Any) -> dict[str, Any]:
-        """What `fit` gets beside X and y, with the model of a short training if there is one."""
+        """Further arguments of `fit`, with the model of a short training run if there is one."""
         if not self.case.get("warm"):
             return self.fit_parameters
         short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
@@ -156,7 +156,7 @@ class Training:
         return self.fit_parameters | {"init": init}
 
     def as_eval_set(self) -> dict[str, Any]:
-        """What `eval_set` gets, of another training."""
+        """Another training set as an `eval_set`."""
         more = {name: self.ask_parameters.get(name) for name in ("groups", "parents")}
         return {"X": self.X, "y": self.y, **more}
 
@@ -184,18 +184,18 @@ class Training:
         ]
 
     def having(self, parts: list[Part], watched: "Training | None" = None) -> "Training":
-        """The same training on other sequences, and with other ones that it watches, if any."""
+        """The same training run on other sequences, with another eval set if there is one."""
         lengths = [len(part.y) for part in parts]
         case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
         return self.join(case, parts, watched or self.watched)
 
     def changed(self, change: Callable[[Part], Part]) -> "Training":
-        """The same training with every sequence changed, those that it watches too."""
+        """The same training run with every sequence changed, including the eval set."""
         watched = self.watched and self.watched.changed(change)
         return self.having(list(map(change, self.parts())), watched)
 
     def label_parameters(self) -> dict[str, Any]:
-        """Parameters that name labels; the constraints are such that all labels keep to them."""
+        """Parameters that name labels; all labels satisfy the constraints."""
         found: dict[str, Any] = {}
         if self.case["data"]["form"] == "grouped":
             found["group_column"] = "group"
@@ -236,7 +236,7 @@ class Training:
         return sorted(pairs), sorted(starts), sorted(ends)
 
     def base_parameters(self) -> dict[str, Any]:
-        """A base model, if the case names one, and in how many parts it is cross-fitted."""
+        """A base model, if the case has one, and its number of folds."""
         if not self.case.get("base"):
             return {}
         name, *parts = self.case["base"].split()
@@ -247,7 +247,7 @@ class Training:
         return {"base": base, "base_folds": 2 if parts else 0}
 
     def fact_parameters(self) -> dict[str, Any]:
-        """How queries are made, if X holds facts."""
+        """The definition of queries, if X contains facts."""
         if self.case["data"]["form"] != "facts":
             return {}
         facts = self.case["data"]["facts"]
@@ -260,9 +260,9 @@ class Training:
         names = {"dense": [0, 1, 2], "sparse": [0, 1, 2], "facts": QUERIES}.get(form, COLUMNS)
         labels = sorted({label for y in self.labels for label in y}, reverse=True)
         found: dict[str, Any] = {}
-        if form == "items":  # few positions may not have all attributes
+        if form == "items":  # with few positions, some attributes may not occur
             known = {name for x in self.X for item in x for name in item if item[name]}
-        elif form == "facts" and "held_out" in self.case:  # which queries are left is not known
+        elif form == "facts" and "held_out" in self.case:  # the remaining queries are not known
             known = set()
         elif form == "facts":
             known = set(self.fact_parameters()["queries"].fit(self.X).get_feature_names_out())
@@ -299,7 +299,7 @@ def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:
 
 
 def draw_chunks(rng: np.random.Generator, length: int, data: Case) -> np.ndarray:
-    """Codes (length,) of chunks of up to three labels, and of what is outside of them."""
+    """Codes (length,) of chunks of up to three labels, and of positions outside of chunks."""
     names, scheme, labels = LABELS[data["labels"]], data["labels"], []
     types = ["x", "y"] if data["n_labels"] > 2 and "B-y" in names else ["x"]
     while len(labels) < length:
@@ -336,13 +336,13 @@ def draw_weights(rng: np.random.Generator, case: Case) -> list[Any]:
     by_position = case["weights"] == "positions"
     weights = rng.integers(0, 4, sum(lengths) if by_position else len(lengths)) / 2.0
     weights[0] = 1.0
-    if "held_out" in case:  # one that counts is held out, and another one is not
+    if "held_out" in case:  # at least one is held out, and at least one is not
         weights[-1] = 1.0
     return np.split(weights, np.cumsum(lengths)[:-1]) if by_position else list(weights)
 
 
 def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dict[str, np.ndarray]:
-    """Columns of one sequence: a flag, counts and numbers, NaN among them, and a text."""
+    """Columns of one sequence: a flag, counts, numbers with NaN, and text."""
     n = len(codes)
     columns = {
         "flag": (rng.random(n) < 0.5).astype(float),
@@ -356,21 +356,22 @@ def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dic
 
 
 def has_directions(crf: TreeCRF) -> bool:
-    """Whether rounds of boosting have directions and steps of their own, and not just trees."""
+    """Whether rounds of boosting have directions and steps, not only trees."""
     return bool(crf.line_search) or crf.direction == "conjugate"
 
 
 def mark_of(data: Case) -> Any:
-    """What stands in y for a label that is not known."""
+    """The mark of a missing label in y."""
     return MARKS.get(data["labels"]) if data.get("marked") else None
 
 
 def hide(
     rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any, *, keep_first: bool
 ) -> list[np.ndarray]:
-    """Some labels become unknown, but for the first of each: so y still names all of them.
+    """Remove some labels, except the first occurrence of each, so that y still contains all of
+    them.
 
-    Nor does the first one of a sequence, if the first ones are to be kept.
+    The first label of a sequence is kept too if required.
     """
     if not share:
         return labels
@@ -384,7 +385,7 @@ def hide(
 
 
 def shape(columns: dict[str, np.ndarray], form: str) -> Any:
-    """One sequence in the form that the user has."""
+    """One sequence in the user's format."""
     numbers = np.column_stack([columns[name] for name in COLUMNS])
     if form == "dense":
         return numbers
@@ -396,7 +397,7 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
     if form == "facts":
         return [list(item.items()) for item in items]
     for item in items:
-        if item["flag"] == 0.0:  # the same as not to have it
+        if item["flag"] == 0.0:  # equivalent to not having it
             del item["flag"]
     return items
 

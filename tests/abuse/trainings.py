@@ -1,4 +1,4 @@
-"""Trainings: random data and parameters of both estimators, as plain values."""
+"""Training runs: random data and parameters of both estimators, as plain values."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ __all__ = ["draw_nothing", "learn_from_all", "may_refine", "trainings", "unwatch
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy", "f1"]
 FORMS = ["dense", "sparse", "frames", "items", "facts", *FLAT_FORMS]
 
-# Codes of the labels of a pattern, of which there may be fewer.
+# Codes of the labels of a pattern; there may be fewer labels.
 PATTERNS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
 
 
-# Queries about facts: how many literals they begin with, how far they look, links of positions.
+# Queries about facts: initial number of literals, window, links between positions.
 FACTS = st.fixed_dictionaries(
     {"depth": st.integers(1, 2), "window": st.integers(0, 1), "links": st.booleans()}
 )
@@ -37,13 +37,13 @@ def may_refine(case: Case) -> bool:
 
 
 def unwatch(case: Case) -> None:
-    """Let a training watch nothing, nor stop early."""
+    """Remove the eval set and early stopping."""
     case["watched"] = False
     _stop_by_nothing(case)
 
 
 def learn_from_all(case: Case) -> Case:
-    """The same training with no sequence held out, as which ones are depends on their places."""
+    """The same training run without held-out sequences, whose choice depends on their indices."""
     if "held_out" not in case:
         return case
     case = {name: value for name, value in case.items() if name != "held_out"}
@@ -53,7 +53,7 @@ def learn_from_all(case: Case) -> Case:
 
 
 def draw_nothing(case: Case) -> Case:
-    """The same training without draws of sequences and positions, which go by what X holds."""
+    """The same training run without sampling of sequences and positions, which depends on X."""
     case = learn_from_all(case)
     if case["estimator"] == "TreeCRF":
         whole = {"subsample": 1.0, "stratified": False}
@@ -75,7 +75,7 @@ def trainings(
     warm: bool = True,
     based: bool = False,
 ) -> Case:
-    """Trainings that neither estimator refuses; on top of a base model, some of them, if asked."""
+    """Training runs that neither estimator refuses; some with a base model, if requested."""
     estimator = draw(st.sampled_from(estimators))
     is_tree = estimator == "TreeCRF"
     objectives = ["likelihood", "likelihood", "softmax_margin", *MARGINAL_OBJECTIVES]
@@ -136,7 +136,7 @@ def trainings(
     if is_tree:
         parameters |= draw(_tree_parameters())
         if parameters.get("order") == 0 or parameters["missing"] == "fractional":
-            parameters["transitions"] = "weights"  # no label before is asked about
+            parameters["transitions"] = "weights"  # no splits on previous labels
         case |= draw(_column_rules())
         parameters["max_literals"] = draw(st.integers(1, 4)) if may_refine(case) else 1
         if based:
@@ -145,7 +145,7 @@ def trainings(
         parameters |= draw(_linear_parameters(objective, form))
         if parameters.get("order") == 0:  # there are no patterns
             parameters["pattern_attributes"] = False
-    # The best iteration for another objective may be of an earlier stage, which had another loss.
+    # The best iteration for another objective may be in an earlier stage, with another loss.
     stops = is_tree or objective in ("likelihood", "softmax_margin")
     can_hold_out = len(data["lengths"]) > 1 and class_weights is None
     if stops and can_hold_out and not case["watched"] and draw(st.booleans()):
@@ -161,7 +161,7 @@ def trainings(
 
 @st.composite
 def _metrics(draw: st.DrawFn, labels: str) -> dict[str, Any]:
-    """What is measured after each round or iteration, and what early stopping goes by."""
+    """Metrics after each round or iteration, and the metric of early stopping."""
     names = [None, "accuracy", "sequence_accuracy", ["f1_macro"], ["loss", "balanced_accuracy"]]
     eval_metric = draw(st.sampled_from(names + ["chunk_f1"] * (labels in SCHEMES)))
     measured = [eval_metric] if isinstance(eval_metric, str) else eval_metric or []
@@ -176,7 +176,7 @@ def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, 
     margin = objective == "max_margin"
     on_labels_before: list[bool | str] = [False, True]
     min_count = draw(st.integers(0, 2))
-    if form not in ("items", "facts") and min_count < 2:  # the column is sure to be an attribute
+    if form not in ("items", "facts") and min_count < 2:  # the column is certainly an attribute
         on_labels_before.append("x1" if form in ("dense", "sparse") else "cou")
     return {
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
@@ -229,7 +229,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def _bases(draw: st.DrawFn, case: Case) -> str | None:
-    """A base model or none; in parts if there are sure to be enough sequences to learn from."""
+    """A base model or none; with folds if there are certainly enough sequences."""
     data = case["data"]
     linear = [] if data["gaps"] else ["weights", "pairs"]
     base = draw(st.sampled_from([None, "trees", *linear]))

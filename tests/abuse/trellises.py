@@ -1,4 +1,4 @@
-"""Trellises: inference on scores of up to a hundred thousand, against listing all labellings."""
+"""Trellises: inference with scores of up to 1e5, against an enumeration of all labellings."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ __all__ = ["KINDS"]
 
 @st.composite
 def batch_of_any_scores(draw: st.DrawFn) -> Case:
-    """Short sequences; of half of them all pairs of labels are patterns, as in a first order."""
+    """Short sequences; for half of them all pairs of labels are patterns, as at order 1."""
     case = draw(batch_cases(draw(st.sampled_from(sorted(SCORES))), most_labels=4))
     if draw(st.booleans()):
         labels = range(case["n_labels"])
@@ -21,7 +21,7 @@ def batch_of_any_scores(draw: st.DrawFn) -> Case:
 
 
 def check(case: Case) -> None:
-    """Everything that `hedgerow.trellis` has, for one batch."""
+    """All functions of `hedgerow.trellis`, for one batch."""
     check_batch(make_batch(case), np.random.default_rng(case["seed"]), 1 + case["seed"] % 9)
 
 

@@ -1,7 +1,7 @@
-"""A worker: checks cases of one kind for some seconds, in a process of its own that may die.
+"""A worker: checks cases of one kind for some seconds, in a separate process that may die.
 
-``python -m abuse.worker KIND NUMBER SECONDS FOLDER [isolated]`` writes into FOLDER the case that it
-is about to check (``case.json``) and, at the end, its counts and its failure (``result.json``).
+``python -m abuse.worker KIND NUMBER SECONDS FOLDER [isolated]`` writes to FOLDER the case that it
+checks (``case.json``) and, at the end, its counts and its failure (``result.json``).
 """
 
 import faulthandler
@@ -19,7 +19,7 @@ BATCH = 25
 
 
 def main(name: str, number: str, seconds: str, folder: str, isolated: str = "") -> None:
-    """Check batch after batch until the time is over or a case fails."""
+    """Check batches until the time is up or a case fails."""
     faulthandler.enable()
     kind = KINDS[name]
     check = check_isolated(kind.check, kind.seconds) if isolated else kind.check
@@ -27,7 +27,7 @@ def main(name: str, number: str, seconds: str, folder: str, isolated: str = "") 
     n_checked, failure, n_batches, failing = 0, None, 0, False
 
     def note(case: Case) -> bool:
-        # Drawing is cheap: once the time is over, the rest of a batch is passed over.
+        # Drawing is cheap: once the time is up, the rest of a batch is skipped.
         if time.monotonic() > end and not failing:
             return False
         Path(folder, "case.json").write_text(json.dumps(case))

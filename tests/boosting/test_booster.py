@@ -1,4 +1,4 @@
-"""One round after another: slopes, steps, and a loss that does not rise."""
+"""Rounds of boosting: slopes, steps, and a loss that never increases."""
 
 from itertools import product
 
@@ -44,7 +44,7 @@ NO_WEIGHT = {"no weight": (Y, None, {"class_weight": {"a": 0.0}})}
 
 
 def spread(orders, *choices):
-    """All choices together, each with one of the orders, which take turns."""
+    """All choices, each with one of the orders in turn."""
     rows = enumerate(product(*choices))
     return [(*row, orders[(number + number // len(orders)) % len(orders)]) for number, row in rows]
 
@@ -56,7 +56,7 @@ def make_case(name, **parameters):
 
 
 def stir(booster, seed=0):
-    """Give a booster scores and weights that are nothing special."""
+    """Give a booster random scores and weights."""
     rng = np.random.default_rng(seed)
     nodes_of(booster)[...] += rng.normal(size=nodes_of(booster).shape)
     booster.iterate.weights = rng.normal(size=booster.iterate.weights.shape)
@@ -82,7 +82,7 @@ def loss_of(booster):
 
 
 def slopes_of(booster, array):
-    """How the loss changes with each of its scores or weights."""
+    """Derivatives of the loss with respect to each score or weight."""
     return central_differences(lambda: loss_of(booster), array, 1e-5)
 
 
@@ -176,7 +176,7 @@ def test_a_learning_rate_takes_over_what_gamma_is_for(rate):
     tempered = temper(gammas, rate)
     assert (tempered <= gammas).all()
     assert (tempered >= np.minimum(4.0, gammas)).all()
-    # No step is longer than the bound alone allows: it lowers the loss all the same.
+    # No step is longer than the bound allows, and each decreases the loss.
     assert (min(rate, 1.0) / tempered <= np.maximum(1 / gammas, min(rate, 1.0) / 4)).all()
     assert (tempered > min(rate, 1.0) * gammas / 2).all()
 
@@ -320,7 +320,7 @@ def test_a_round_that_cannot_help_changes_nothing():
 
 
 def test_the_shortest_step_that_is_tried():
-    # The first step is 2^n times too long: it is found as long as there are halvings left.
+    # The first step is 2^n times too long: backtracking succeeds if enough halvings are left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
     trees = grow(booster)
     state = nodes_of(booster).copy(), booster.iterate.measured.loss
@@ -353,7 +353,7 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 
 
 def others_like(booster):
-    """The training sequences as if they were others."""
+    """The training sequences as an evaluation set."""
     targets = booster.targets
     return Binned(booster.trees.scores.binned.bins, targets.offsets, targets.parents, [])
 

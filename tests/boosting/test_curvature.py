@@ -289,8 +289,8 @@ def test_edges_of_an_automaton_are_averages_over_its_arcs():
     # of the strings 0, 1, 01, 11, 011
     by_arc = np.array([[1.0, 2.0, 3.0, 4.0, 8.0]])
     sums = np.array([1.0, 1.0, 1.0, 3.0, 1.0])
-    np.testing.assert_allclose(average_edges(automaton, by_arc, sums), [[[1, 3], [1, 5]]])
-    nothing = average_edges(automaton, by_arc, np.zeros(5))
+    np.testing.assert_allclose(average_edges(automaton, by_arc, sums, 1), [[[1, 3], [1, 5]]])
+    nothing = average_edges(automaton, by_arc, np.zeros(5), 1)
     np.testing.assert_allclose(nothing, [[[1, 3], [1, 6]]])
 
 

@@ -1,4 +1,4 @@
-"""How much the trees of each round count, where rounds go along directions."""
+"""Weights of the trees of each round, if rounds have directions."""
 
 from types import SimpleNamespace
 

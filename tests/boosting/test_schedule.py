@@ -1,4 +1,4 @@
-"""What each round of boosting is for."""
+"""The objective of each round of boosting."""
 
 from hedgerow.boosting.schedule import LIKELIHOOD, ROUNDS_PER_STAGE, Schedule
 from hedgerow.objectives import Accuracy, OfMarginals, Pointwise

@@ -1,4 +1,4 @@
-"""How far a round goes where it searches for the lowest loss."""
+"""The step size of a round with a line search."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Steps in the weights of label patterns that are the ends of one another."""
+"""Steps of the weights of label patterns that are suffixes of each other."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""How the weights of label patterns move in a round."""
+"""Steps of the weights of label patterns in a round."""
 
 from types import SimpleNamespace
 
@@ -109,7 +109,7 @@ def test_rare_and_frequent_patterns_come_to_the_lowest_point_together():
 
 
 def test_exact_steps_do_not_depend_on_the_threads_of_blas():
-    """Vectors are long enough for BLAS to share them out, where it has threads."""
+    """Vectors are long enough for BLAS to use several threads."""
     rng = np.random.default_rng(2)
     goal, curvatures = rng.normal(size=30_000), rng.uniform(0.1, 10, 30_000)
 

@@ -1,4 +1,4 @@
-"""Files and models that all commands are tried on."""
+"""Files and models for the tests of all commands."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""hedgerow demo: reads words that it has not seen."""
+"""hedgerow demo: predicts words that it was not trained on."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ def test_words_are_read(capsys, monkeypatch):
     monkeypatch.setattr(demo, "N_ROUNDS", 2)
     assert main(["demo"]) == 0
     out, err = capsys.readouterr()
-    assert "handwritten words: 6,251 to learn from, 626 to read\n" in out
-    rows = {line[:25].rstrip(): line[25:].split() for line in out.splitlines()}
+    assert "handwritten words: 6,251 for training, 626 for testing\n" in out
+    rows = {line[:23].rstrip(): line[23:].split() for line in out.splitlines()}
     alone, together = (float(rows[name][0]) for name in demo.MODELS)
     assert 30 < alone < together
     written, *_, read = out.splitlines()[-1].split()

@@ -1,4 +1,4 @@
-"""hedgerow eval: the figures are those of the library, laid out for people or programs."""
+"""hedgerow eval: the metrics of the library, as text or JSON."""
 
 import json
 import re
@@ -155,7 +155,7 @@ def test_resamples_that_cannot_be(chunk_model, test_set, tmp_path, capsys):
     file = tmp_path / "one.txt"
     file.write_text(conll(SENTENCES[:1]))
     message = complaint(capsys, "eval", chunk_model, file, "--bootstrap", 10)
-    assert message.startswith("y_true has 1 sequence with labels; a bootstrap draws among two")
+    assert message.startswith("y_true has 1 sequence with labels; a bootstrap needs at least two")
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
@@ -170,7 +170,7 @@ def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
 def test_two_models_cannot_share_standard_input(chunk_model, chunks, capsys, monkeypatch):
     give(monkeypatch, chunks.read_bytes())
     message = complaint(capsys, "eval", chunk_model, "-", chunk_model)
-    assert message == "two models read the file twice; save standard input to a file"
+    assert message == "two models cannot both read standard input; save it to a file"
 
 
 def test_a_file_without_labels(chunk_model, tmp_path, capsys):

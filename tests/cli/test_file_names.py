@@ -1,4 +1,4 @@
-"""Complaints about a file call it by the name that was given, and only ``-`` standard input."""
+"""Errors name a file as it was given; only ``-`` is called standard input."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""hedgerow inspect: what a model is and has learnt, and why it chose a label."""
+"""hedgerow inspect: the contents of a model, and explanations."""
 
 import pytest
 

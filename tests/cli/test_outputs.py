@@ -1,4 +1,4 @@
-"""The names of files that commands write: they do not say what the files are not."""
+"""Names of output files: the extension must match the format."""
 
 import pytest
 

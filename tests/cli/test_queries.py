@@ -70,7 +70,7 @@ def test_events_alone_without_labels_and_facts(schema, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"evnts": 3}, "schema.json: there is no 'evnts' in a schema; did you mean events?"),
+        ({"evnts": 3}, "schema.json: a schema has no key 'evnts'; did you mean events?"),
         ({"events": 3}, 'schema.json: expected {"events": "FILE.csv", ...}'),
         ({"tables": [1]}, 'schema.json: expected "tables": {"PREDICATE": "FILE.csv", ...}'),
         ({"label": "stat"}, "events.csv: there is no column 'stat' of labels; did you mean state?"),
@@ -96,7 +96,7 @@ def test_mistakes_in_files(schema, capsys):
     assert "bad.csv: CSV parse error" in complaint(capsys, "queries", bad, "-o", "out")
     pd.DataFrame({"w": ["a\tb"]}).to_csv("events.csv", index=False)
     tab = write({"events": "events.csv"})
-    assert "has a tab or the end of a line in it" in complaint(capsys, "queries", tab, "-o", "out")
+    assert "contains a tab or a line break" in complaint(capsys, "queries", tab, "-o", "out")
 
 
 @pytest.mark.parametrize("model", ["linear", "trees"])
@@ -120,7 +120,7 @@ def test_training_on_facts(schema, model, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--label", "state"], "a schema of tables says itself what their columns are"),
+        (["--label", "state"], "a schema defines the columns of its tables"),
         (["--set", "queries=3"], "the schema of the tables defines the queries"),
         (
             ["--template", "schema.json"],
@@ -138,5 +138,5 @@ def test_facts_without_labels(schema, capsys):
     assert message in complaint(capsys, "train", schema, "-m", "m.hedgerow")
     write(SCHEMA)
     run(capsys, "train", schema, "-m", "m.hedgerow", "--rounds", "2", "--quiet")
-    message = "tables of facts have no column of labels that are known"
+    message = "known labels are not supported for tables of facts"
     assert message in complaint(capsys, "tag", "m.hedgerow", schema, "--known", "state")

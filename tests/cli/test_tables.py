@@ -1,4 +1,4 @@
-"""Commands on tables: trees by default, columns with names, numbers that stay numbers."""
+"""Commands on tables: trees by default, named columns, numeric labels."""
 
 import gzip
 import json

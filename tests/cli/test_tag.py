@@ -1,4 +1,4 @@
-"""hedgerow tag: rows come out as they went in, with further columns."""
+"""hedgerow tag: rows are written unchanged, with additional columns."""
 
 import math
 import os
@@ -20,7 +20,7 @@ def words(tmp_path):
 
 
 def ask(chunk_model, file, method, *arguments, **named):
-    """What the library answers."""
+    """The predictions of the library."""
     model = hedgerow.load(chunk_model)
     data = read_file(file, Recipe.from_json(model.recipe_), labels=False)
     return getattr(model, method)(data.X, *arguments, **named)

@@ -1,4 +1,4 @@
-"""hedgerow train: options become parameters, a file becomes a model, and mistakes are told."""
+"""hedgerow train: options, files, models, and error messages."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ def place(tmp_path):
 
 
 def train(capsys, file, place, *options):
-    """The model that a training leaves."""
+    """The model of a training run."""
     run(capsys, "train", file, "-m", place, "--quiet", *options)
     return hedgerow.load(place)
 
@@ -260,11 +260,11 @@ def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
     assert message == f"the model would be written over {checkpoint}; name another file"
 
 
-# Trainings that are ended.
+# Interrupted training runs.
 
 
 def end_after(monkeypatch, n_steps):
-    """Ctrl-C after so many steps of a training."""
+    """Ctrl-C after this many steps."""
 
     def update(self, figures):
         nonlocal n_steps

@@ -1,4 +1,4 @@
-"""What workers say to each other in the tests, in a file that other processes can import."""
+"""Messages between workers in the tests, in a file that other processes can import."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from hedgerow.comm import Comm, XGBoostComm
 
 
 def talk(comm: Comm) -> tuple[Any, ...]:
-    """One call of everything."""
+    """Call every method once."""
     own = np.array([[comm.rank, 2**62], [-1, 5]])
     return (
         comm.sum(own).tolist(),

@@ -1,4 +1,4 @@
-"""What each process of an MPI program does in the tests: it writes what it hears to a file."""
+"""The MPI program of the tests: each process writes its results to a file."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from reference.shuffled import make_sequences, to_items
 
 
 def train(comm: Comm, folder: Path) -> list[str]:
-    """Model files, in hexadecimal digits, of trainings on the sequences of this process."""
+    """Model files, in hexadecimal, trained on the sequences of this process."""
     X, y = make_sequences()
     items, own = to_items(X, values=True), slice(comm.rank, None, comm.size)
     found = []

@@ -1,4 +1,4 @@
-"""Communication between workers: the same answers from every implementation."""
+"""Communication between workers: the same results with every implementation."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor

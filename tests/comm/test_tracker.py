@@ -1,4 +1,4 @@
-"""The process in which workers find each other."""
+"""The tracker process, which connects workers."""
 
 from threading import Event
 

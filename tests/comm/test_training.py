@@ -1,4 +1,4 @@
-"""Training on several workers: the same model file for any number of them, and any division."""
+"""Training on several workers: the same model file for any number and any division of data."""
 
 import numpy as np
 import pandas as pd
@@ -255,7 +255,7 @@ def test_the_first_worker_calls_back(tmp_path):
 
 
 class Custom:
-    """An objective of any kind."""
+    """A custom objective."""
 
     def value(self, marginals, labels, weights):
         return 0.0

@@ -27,15 +27,15 @@ def draw(rng, lengths, n_labels, scale=2.0):
 
 
 def put(device, layout, nodes):
-    """Scores as they lie on the device."""
+    """Scores in the layout of the device."""
     by_row = np.zeros((layout.n_rows, nodes.shape[1]))
     by_row[layout.rows] = nodes
     return device.upload(by_row)
 
 
 def check(device, scores, codes, weights, tolerance=1e-12):
-    """Compare everything with what the core finds."""
-    layout = Layout.plan(scores.offsets, scores.n_labels)
+    """Compare all results with those of the core."""
+    layout = Layout.plan(scores.offsets, scores.n_labels, device.n_multiprocessors)
     chain = DeviceChain(device, layout, scores.n_labels, codes, weights)
     found = chain.measure(put(device, layout, scores.nodes), scores.arcs)
     expected = forward_backward(scores, labels=codes, weights=weights)
@@ -102,7 +102,7 @@ def test_labels_and_tangents_are_those_of_the_core(device, n_labels, monkeypatch
     rng = np.random.default_rng(4)
     scores, codes, _ = draw(rng, [5, 0, 40, 1, 9], n_labels)
     scores.nodes[0, 1:] = -1e5  # one sequence is done again by the CPU
-    layout = Layout.plan(scores.offsets, n_labels)
+    layout = Layout.plan(scores.offsets, n_labels, device.n_multiprocessors)
     chain = DeviceChain(device, layout, n_labels, codes)
     by_row = put(device, layout, scores.nodes)
     measured = chain.measure(by_row, scores.arcs)
@@ -127,7 +127,7 @@ def test_weights_of_positions_are_those_of_the_core(device, n_labels, monkeypatc
     scores, codes, _ = draw(rng, [5, 0, 40, 1, 9], n_labels)
     scores.nodes[0, 1:] = -1e5  # one sequence is done again by the CPU
     weights = rng.choice([0.0, 0.5, 2.0], size=len(codes))
-    layout = Layout.plan(scores.offsets, n_labels)
+    layout = Layout.plan(scores.offsets, n_labels, device.n_multiprocessors)
     chain = DeviceChain(device, layout, n_labels, codes, position_weights=weights)
     by_row = put(device, layout, scores.nodes)
     found = chain.measure(by_row, scores.arcs, by_position=True)
@@ -140,3 +140,11 @@ def test_weights_of_positions_are_those_of_the_core(device, n_labels, monkeypatc
     assert chain.measure(by_row, scores.arcs).loss == pytest.approx(
         -forward_backward(scores, labels=codes).log_likelihoods.sum(), rel=1e-12
     )
+
+
+@pytest.mark.parametrize(("n_positions", "longest"), [(1000, 64), (76_800, 100), (99_840, 65)])
+def test_pieces_are_as_many_as_a_device_works_on_at_a_time(n_positions, longest):
+    layout = Layout.plan(np.array([0, n_positions]), 3, 1)
+    assert layout.length.max() == longest
+    assert layout.length.sum() == n_positions
+    assert layout.n_pieces == -(-n_positions // longest)

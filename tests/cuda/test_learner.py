@@ -1,4 +1,4 @@
-"""Trees that are grown on a device: to the last bit those of the compiled core."""
+"""Trees that are grown on a device equal those of the compiled core, bit for bit."""
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ class Case:
         return learner.grow(gradients, curvatures, 5)
 
     def on_device(self, device, rules, sampling, window):
-        layout = Layout.plan(self.offsets, self.n_labels)
+        layout = Layout.plan(self.offsets, self.n_labels, device.n_multiprocessors)
         bins = DeviceBins(device, layout, self.columns, self.sequences, self.n_labels, 1)
         learner = DeviceLearner(
             device,
@@ -109,7 +109,7 @@ class Case:
         return forest
 
     def check_scores(self, device, learner, layout, forest):
-        """Walks, too, give the scores of the core."""
+        """Walking trees gives the scores of the core."""
         scores = np.random.default_rng(1).normal(size=self.marginals.shape)
         expected, bins = np.empty_like(scores), self.columns.bins(self.sequences, 1)
         by_row = np.zeros((layout.n_rows, self.n_labels))

@@ -1,4 +1,4 @@
-"""What a device refuses, by name, and what it says where there is none."""
+"""Unsupported settings of a device, and errors without a device."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -14,12 +14,7 @@ X = [np.arange(6.0).reshape(3, 2), np.arange(4.0).reshape(2, 2)]
 Y = [["a", "b", "c"], ["b", "a"]]
 
 
-@pytest.fixture
-def _on_device(device, monkeypatch):
-    monkeypatch.setattr(cupy_device, "find_device", lambda: device)
-
-
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 @pytest.mark.parametrize(
     ("parameters", "fit", "message"),
     [
@@ -33,7 +28,7 @@ def _on_device(device, monkeypatch):
         ({"line_search": True}, {}, "direction='conjugate' and line_search=True"),
         ({"sampling_method": "gradient_based", "subsample": 0.5}, {}, "'gradient_based'"),
         ({"interaction_constraints": [[0], [1]]}, {}, "monotone_constraints and interaction"),
-        ({"max_leaves": 5000}, {}, "max_leaves above 1024"),
+        ({"max_leaves": 5000}, {}, "trees with more than 1024 leaves"),
         ({}, {"parents": [[-1, 0, 0], [-1, 0]]}, "parents, which make tree-shaped graphs"),
         (
             {"base": LinearCRF(max_iter=2, tol=0, transition_attributes=True), "base_folds": 0},
@@ -48,16 +43,16 @@ def test_what_a_device_cannot_do_is_refused_by_name(parameters, fit, message):
         crf.fit(X, fit.pop("y", Y), **fit)
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_trees_that_refine_queries():
     facts = Atoms([[{("ls", "u")}, {("ls", "v")}, {("ls", "u")}], [{("ls", "u")}, {("ls", "u")}]])
     queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)
     crf = TreeCRF(device="cuda", decode="viterbi", queries=queries)
-    with pytest.raises(ValueError, match="facts whose queries trees refine, unless max_literals"):
+    with pytest.raises(ValueError, match="facts whose queries trees extend, unless max_literals"):
         crf.fit(facts, Y)
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_too_many_labels():
     rows, labels = np.arange(400.0).reshape(-1, 2), np.arange(200) % 150
     with pytest.raises(
@@ -66,7 +61,7 @@ def test_too_many_labels():
         TreeCRF(device="cuda", decode="viterbi").fit([rows], [labels])
 
 
-@pytest.mark.usefixtures("_on_device")
+@pytest.mark.usefixtures("use_device")
 def test_a_trellis_of_another_kind():
     from hedgerow.trellis import build_trellis
 
@@ -79,8 +74,8 @@ def test_a_trellis_of_another_kind():
         Other(device="cuda", decode="viterbi", min_pattern_count=1).fit([rows], [labels])
 
 
+@pytest.mark.usefixtures("use_device")
 def test_training_that_does_not_fit_is_refused_before_it_begins(device, monkeypatch):
-    monkeypatch.setattr(cupy_device, "find_device", lambda: device)
     monkeypatch.setattr(device, "free_bytes", lambda: 1000, raising=False)
     message = r"would take about .* GiB, 205 bytes for each of .* \(padding included\).* are free"
     with pytest.raises(MemoryError, match=message):
@@ -93,7 +88,7 @@ def test_other_devices_are_refused():
 
 
 def fake_cupy(monkeypatch, count):
-    """CuPy, as far as it is asked for GPUs."""
+    """A fake of the functions of CuPy that find GPUs."""
     error = type("CUDARuntimeError", (RuntimeError,), {})
     runtime = SimpleNamespace(
         CUDARuntimeError=error, getDeviceCount=count(error), runtimeGetVersion=lambda: 12000

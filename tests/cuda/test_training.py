@@ -1,4 +1,4 @@
-"""TreeCRF(device="cuda"): as the CPU trains, within rounding, and all that goes with a training."""
+"""TreeCRF(device="cuda"): the same as on the CPU up to rounding, with all features of training."""
 
 import numpy as np
 import pandas as pd
@@ -7,13 +7,11 @@ from sklearn.base import clone
 
 from hedgerow import Checkpoint, TreeCRF, load
 from hedgerow.cuda import cupy_device, predictor
+from hedgerow.cuda.training import DeviceTraining
 
 SMALL = {"max_depth": 4, "max_leaves": 8}
 
-
-@pytest.fixture(autouse=True)
-def _use_device(device, monkeypatch):
-    monkeypatch.setattr(cupy_device, "find_device", lambda: device)
+pytestmark = pytest.mark.usefixtures("use_device")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +39,7 @@ def pair(data, *, fit=None, **parameters):
 
 
 def check_alike(cpu, gpu, X, tolerance=1e-5):
-    """The same trees but for rounding, and the same loss after every round."""
+    """The same trees up to rounding, and the same loss after every round."""
     np.testing.assert_allclose(gpu.history_["loss"], cpu.history_["loss"], rtol=tolerance)
     np.testing.assert_allclose(gpu.history_["accuracy"], cpu.history_["accuracy"], atol=0.02)
     before, after = cpu.predict_marginals(X), gpu.predict_marginals(X)
@@ -103,11 +101,43 @@ def test_eval_set_and_early_stopping(data):
     assert gpu.best_round_ == np.argmin(gpu.history_["eval_loss"]) + 1
 
 
+def check_same(first, second):
+    """Two models, bit for bit."""
+    expected, found = first.to_state().tensors, second.to_state().tensors
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
 def test_the_same_bits_each_time(data):
-    first, second = (pair(data, n_rounds=2)[1] for _ in range(2))
-    assert first.to_state().tensors.keys() == second.to_state().tensors.keys()
-    for name, array in first.to_state().tensors.items():
-        np.testing.assert_array_equal(second.to_state().tensors[name], array)
+    check_same(*(pair(data, n_rounds=2)[1] for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "has_short_steps"),
+    [
+        ({"n_rounds": 3, "subsample": 0.7}, False),
+        ({"n_rounds": 9, "max_depth": 2, "transition_step": "exact"}, False),
+        ({"n_rounds": 4, "learning_rate": 3.0, "max_step": None}, True),
+    ],
+)
+def test_trees_that_grow_before_the_loss_is_known(data, parameters, has_short_steps, monkeypatch):
+    usual = {"device": "cuda", "decode": "viterbi", "random_state": 0} | SMALL
+    start, launch, launched = DeviceTraining.start_measuring, DeviceTraining._launch_trees, []
+
+    def count(self, number):
+        launched.append(number)
+        return launch(self, number)
+
+    monkeypatch.setattr(DeviceTraining, "_launch_trees", count)
+    ahead = TreeCRF(**usual | parameters).fit(*data)
+    assert (len(launched) > parameters["n_rounds"]) == has_short_steps  # some are grown again
+
+    def wait(self, objective, arcs, following):
+        start(self, objective, arcs, None)
+
+    monkeypatch.setattr(DeviceTraining, "start_measuring", wait)
+    check_same(ahead, TreeCRF(**usual | parameters).fit(*data))
 
 
 def test_training_goes_on_from_models_and_checkpoints(data, tmp_path):
@@ -177,5 +207,5 @@ def test_extreme_base_scores(data):
     y[0][0] = "mid"
     for row, labels in zip(scores, y, strict=True):
         row[labels == "mid"] = 0.0
-    cpu, gpu = pair((data[0], y), fit={"base_scores": scores}, n_rounds=2)
+    cpu, gpu = pair((data[0], y), fit={"base_scores": scores}, n_rounds=3)
     np.testing.assert_allclose(gpu.history_["loss"], cpu.history_["loss"], rtol=1e-5)

@@ -1,6 +1,6 @@
-"""Writes the newest model file of this folder; each is kept as the version that wrote it left it.
+"""Writes the newest model file of this folder; older files are kept as they were written.
 
-A file of a new format gets a new name here. Old files stay: what they hold must load for ever.
+A file in a new format gets a new name. Old files are kept, since they must always load.
 """
 
 from itertools import chain
@@ -31,7 +31,7 @@ HEADED = [
     pd.DataFrame({"size": [4.0, 3.0, 2.0, 1.0], "head": [2, 0, -1, 0]}),
 ]
 HEADED_LABELS = [["root", "low", "low", "high"], ["low", "high", "root", "high"]]
-# Parameters of trees whose defaults were others, or not there.
+# Parameters of trees whose defaults have changed, or are new.
 TREES = {
     "min_child_weight": 0.1,
     "transition_step": "bound",

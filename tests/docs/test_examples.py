@@ -1,4 +1,4 @@
-"""The examples run as they stand."""
+"""The examples run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Promises are kept by tests that exist."""
+"""Every guarantee names tests that exist."""
 
 import ast
 import re

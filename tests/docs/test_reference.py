@@ -1,4 +1,4 @@
-"""The reference lists what there is."""
+"""The reference is complete."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The feature template of the examples: what its attributes say of a word."""
+"""The feature template of the examples: attributes of words."""
 
 import sys
 

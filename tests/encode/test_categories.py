@@ -1,4 +1,4 @@
-"""Categories: equal numbers are one category; a column of another kind is warned of."""
+"""Categories: equal numbers are one category; a column of another type gives a warning."""
 
 import decimal
 import fractions

@@ -1,4 +1,4 @@
-"""A column of X that says which sequence each row belongs to."""
+"""A column of X with the sequence ids."""
 
 import re
 

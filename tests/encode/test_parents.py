@@ -1,4 +1,4 @@
-"""Parents of positions, as users give them."""
+"""Parents of positions, as passed by users."""
 
 import re
 from itertools import pairwise
@@ -159,7 +159,7 @@ def test_other_forms_with_parents_beside():
             [[2, 0, -1], *PARENTS[1:]],
             r"parents\[0\] has 3 parents but X\[0\] has 4 positions; pass",
         ),
-        ([3, 1, 2, 3], r"parents\[0\] is 3; expected an entry for every position \(a column"),
+        ([3, 1, 2, 3], r"parents\[0\] is 3; expected an entry for every position \(to name"),
         (7, "parents is 7; expected an entry for every sequence of X"),
         ("HEAD", "parents is 'HEAD'; expected an entry for every sequence of X"),
         (
@@ -176,8 +176,8 @@ def test_other_forms_with_parents_beside():
         ([*PARENTS[:2], [-1, 1, 0], [-1]], r"parents\[2\] at position 1 is 1, the position itself"),
         (
             [*PARENTS[:2], [1, 2, 1], [-1]],
-            r"parents\[2\] at position 1 leads back to it: 1 -> 2 -> 1, positions counted from 0; "
-            "parents must lead to a root, without a cycle$",
+            r"parents\[2\] at position 1 is part of a cycle: 1 -> 2 -> 1, positions counted from 0;"
+            " every path of parents must end at a root$",
         ),
         (
             HEADS,
@@ -267,7 +267,7 @@ def has_cycle(parents):
 def test_cycles_are_found(parents):
     X = np.zeros((8, 1))
     if has_cycle(parents):
-        with pytest.raises(ValueError, match=r"the position itself|leads back to it") as caught:
+        with pytest.raises(ValueError, match=r"the position itself|is part of a cycle") as caught:
             read(X, parents)
         first = int(re.search(r"at row (\d)", str(caught.value)).group(1))
         at = parents[first]

@@ -1,4 +1,4 @@
-"""Encoding: all forms of the same columns are equal inside; everything else is refused."""
+"""Encoding: all formats of the same columns give the same result; others are refused."""
 
 import re
 
@@ -26,7 +26,7 @@ def refuses(error, message, X, **options):
 
 
 class Holder:
-    """Has an array inside, and refuses NumPy's functions as some containers do."""
+    """A container of an array that does not support NumPy's functions."""
 
     def __init__(self, array):
         self.array = array

@@ -1,4 +1,4 @@
-"""Columns that are probably not what they are taken for."""
+"""Suspicious columns."""
 
 import re
 import warnings

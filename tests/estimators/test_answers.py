@@ -1,4 +1,4 @@
-"""Every answer of a model, by listing all labellings; labels known beforehand come out again."""
+"""All predictions of a model, against enumeration; known labels are kept."""
 
 import itertools
 from functools import partial
@@ -62,7 +62,7 @@ def train(estimator, parameters):
 
 @pytest.fixture(scope="module", params=CASES)
 def fitted(request):
-    """A model of each kind, and what there is to know about it, slowly."""
+    """A model of each kind, and its slow counterpart."""
     crf, xs = train(*CASES[request.param])
     return crf, read_model(crf, xs)
 

@@ -1,4 +1,4 @@
-"""Scores that are given from outside, in training and in prediction, for both estimators."""
+"""Base scores in training and in prediction, for both estimators."""
 
 from itertools import product
 
@@ -140,7 +140,7 @@ def test_checkpoints_know_them(make, tmp_path):
     first = make().fit(X, Y, base_scores=BASE, checkpoint=kept)
     assert_same_training(first, make().fit(X, Y, base_scores=BASE, checkpoint=kept))
     fit = make().fit
-    message = "base_scores is not what it was"
+    message = "base_scores has changed"
     refuses(ValueError, message, fit, X, Y, base_scores=ZERO, checkpoint=kept)
     message = "base_scores was given and is not given now"
     refuses(ValueError, message, fit, X, Y, checkpoint=kept)
@@ -157,7 +157,7 @@ def test_a_model_to_start_from_was_fitted_alike(make, crf):
 
 
 def test_they_stay_with_their_sequences(make):
-    """What is held out, and what is learnt from, each have their own."""
+    """Held-out and training sequences have their own base scores."""
     marked = [np.full((n, 2), float(s)) for s, n in enumerate(LENGTHS)]
     base = [np.full((n, 3), float(s)) for s, n in enumerate(LENGTHS)]
     seen = []
@@ -219,8 +219,8 @@ WRONG = {
                  "base_scores is inf at position 0 of sequence 7 for label 'a'; expected finite"),
     "log of 0": ([*BASE[:-1], np.full((3, 3), -np.inf)], ValueError,
                  "for label 'a'; expected finite numbers up to 1e+09. If they are logarithms of "
-                 "probabilities, some of which are 0, take those of np.maximum(probabilities, "
-                 "1e-6); for a label that cannot be, pass a number such as -1e4"),
+                 "probabilities that may be 0, use np.log(np.maximum(probabilities, 1e-6)); for an "
+                 "impossible label, pass a number such as -1e4"),
 }  # fmt: skip
 
 
@@ -264,7 +264,7 @@ def test_what_is_made_of_a_model_takes_them(make, crf, tmp_path):
 
 
 def test_scikit_learn_hands_them_on(make):
-    """By its metadata routing, which is off unless it is asked for."""
+    """By metadata routing, which must be enabled."""
     with config_context(enable_metadata_routing=True):
         crf = make().set_fit_request(base_scores=True).set_score_request(base_scores=True)
         found = cross_validate(crf, X, Y, cv=2, params={"base_scores": BASE}, error_score="raise")
@@ -272,7 +272,7 @@ def test_scikit_learn_hands_them_on(make):
 
 
 def test_early_stopping_may_keep_them_alone(make, tmp_path):
-    """What is learnt from noise only harms scores that are right elsewhere."""
+    """What is learned from noise makes correct base scores worse."""
     rng = np.random.default_rng(0)
     noise = [rng.choice(["a", "b", "c"], n).tolist() for n in LENGTHS]
     right = [np.where(np.array(y)[:, None] == ["a", "b", "c"], 6.0, 0.0) for y in Y]

@@ -1,6 +1,7 @@
-"""Parameters and forms of input combine: any two of them meet in one of these trainings."""
+"""Combinations of parameters and input formats: any two occur together in a training run."""
 
 import copy
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +45,34 @@ FOR_ONE_WORKER = {
     ("missing_values", "fractional"),
     ("missing_values", "surrogate"),
 }
+# What a GPU does not do, and what the message says.
+NOT_ON_GPU = {
+    ("form", "facts"): "facts whose queries trees extend",
+    ("patterns", "order 2"): "order above 1",
+    ("patterns", "given"): "label_patterns of more than two labels",
+    ("missing", "None"): "missing labels",
+    ("missing", "missing_label"): "missing labels",
+    ("constrained", "scheme"): "constraints",
+    ("constrained", "forbidden"): "forbidden",
+    ("constrained", "allowed"): "allowed",
+    ("graph", "tree"): "parents",
+    ("graph", "ancestors"): "parents",
+    ("objective", "softmax_margin"): "objective='softmax_margin'",
+    ("monotone", True): "monotone_constraints",
+    ("interactions", "groups"): "interaction_constraints",
+    ("interactions", "pairwise"): "interaction_constraints",
+    ("interactions", "no_interactions"): "interaction_constraints",
+    ("transitions", "trees"): "transitions='trees'",
+    ("curvature", "length"): "curvature='length'",
+    ("direction", "conjugate"): "direction='conjugate'",
+    ("line_search", True): "line_search=True",
+    ("sampled", "by gradient"): "sampling_method='gradient_based'",
+    ("missing_values", "fractional"): "missing='fractional'",
+    ("missing_values", "surrogate"): "missing='surrogate'",
+    ("missing_values", "impute"): "missing='impute'",
+    ("missing_values", "indicator"): "missing='indicator'",
+    ("base", "pairs"): "base models that score label pairs",
+}
 OWN = {
     LinearCRF: {
         "objective": [
@@ -74,12 +103,13 @@ OWN = {
         "gaps": [False, True],
         "missing_values": ["learned", "fractional", "surrogate", "impute", "indicator"],
         "base": ["", "weights folds", "pairs", "trees folds"],
+        "device": ["cpu", "cuda"],
     },
 }
 
 
 def is_allowed(row):
-    """Whether choices go together; of what is not chosen yet, something does."""
+    """Whether choices can be combined, with some value of the parameters not chosen yet."""
     needs_all = row.get("weights") in ("positions", "balanced")
     margin = row.get("objective") == "max_margin"
     return not (
@@ -97,11 +127,13 @@ def is_allowed(row):
         or (row.get("constrained") == "scheme" and row.get("graph", "chain") != "chain")
         or (row.get("gaps") and row.get("base", "trees").partition(" ")[0] not in ("", "trees"))
         or (row.get("workers") == 2 and not FOR_ONE_WORKER.isdisjoint(row.items()))
+        or (row.get("device") == "cuda" and not NOT_ON_GPU.keys().isdisjoint(row.items()))
+        or (row.get("device") == "cuda" and row.get("workers") == 2)
     )
 
 
 def case_of(estimator, row):
-    """A training, as the abuse harness writes it down."""
+    """A training run in the format of the abuse harness."""
     own = {name: row[name] for name in OWN[estimator] if name not in ("gaps", "sampled", "base")}
     monotone, interactions = own.pop("monotone", False), own.pop("interactions", None)
     if "missing_values" in own:  # `missing` are labels here
@@ -176,7 +208,9 @@ ROWS = {estimator: cover(SHARED | OWN[estimator], is_allowed) for estimator in O
     [(estimator, row) for estimator, rows in ROWS.items() for row in rows],
     ids=[f"{estimator.__name__}-{n}" for estimator in OWN for n in range(len(ROWS[estimator]))],
 )
-def test_any_two_choices(estimator, row, tmp_path):
+def test_any_two_choices(estimator, row, tmp_path, request):
+    if row.get("device") == "cuda":
+        request.getfixturevalue("use_device")
     with strict_warnings():
         training = Training.of(case_of(estimator, row))
         if row["watched"] == "several":
@@ -199,6 +233,19 @@ def test_any_two_choices(estimator, row, tmp_path):
         assert file_of(loaded) == file
         check_answers(loaded, training)
         check_output(crf, row["output"])
+
+
+@pytest.mark.parametrize(("choice", "message"), NOT_ON_GPU.items(), ids=str)
+@pytest.mark.usefixtures("use_device")
+def test_what_a_gpu_refuses_is_named(choice, message):
+    first = {name: values[0] for name, values in (SHARED | OWN[TreeCRF]).items()}
+    row = first | dict([choice], device="cuda")
+    training = Training.of(case_of(TreeCRF, row))
+    with (
+        strict_warnings(),
+        pytest.raises(ValueError, match=f"device='cuda' does not support .*{re.escape(message)}"),
+    ):
+        training.build().fit(training.X, training.y, **training.start())
 
 
 def check_answers(crf, training):

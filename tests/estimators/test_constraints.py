@@ -1,4 +1,4 @@
-"""Constraints: nothing that is forbidden ever comes out, and nothing forbidden goes in."""
+"""Constraints: forbidden labels are never predicted, and are refused in training."""
 
 import itertools
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which decoder a model has, and that all that labels positions uses it."""
+"""The decoder of a model, and that all methods that label positions use it."""
 
 import re
 

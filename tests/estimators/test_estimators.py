@@ -1,4 +1,4 @@
-"""What holds of every estimator, whatever its scores are made of."""
+"""Properties of every estimator."""
 
 import os
 import subprocess
@@ -88,7 +88,7 @@ def test_the_model_to_start_from_stays_as_it_is(make):
 
 
 def test_parameters_have_names(estimator):
-    with pytest.raises(TypeError, match="takes all parameters by name"):
+    with pytest.raises(TypeError, match="takes keyword arguments only"):
         estimator(100)
 
 

@@ -1,4 +1,4 @@
-"""The same data in any form give the same model, and the answer has the form of the question."""
+"""All input formats give the same model, and the output has the format of the input."""
 
 import decimal
 from functools import cache, partial

@@ -50,7 +50,7 @@ def _routing():
 
 
 def fit_folds(crf):
-    """Models of the folds of GroupKFold, which part no sequence, and what each has not seen."""
+    """Models of the folds of GroupKFold, which keeps sequences whole, and their test parts."""
     for train, test in FOLDS.split(ROWS, LABELS, GROUPS):
         train, test = np.unique(GROUPS[train]), np.unique(GROUPS[test])
         assert not set(train) & set(test)
@@ -58,7 +58,7 @@ def fit_folds(crf):
 
 
 def predict_out_of_fold(crf):
-    """Labels of each sequence by a model that has not seen it, in the order of the rows."""
+    """Labels of each sequence by a model that was not trained on it, in the order of the rows."""
     found = [None] * len(X)
     for model, test in fit_folds(crf):
         for s, labels in zip(test, model.predict([X[s] for s in test]), strict=True):
@@ -186,7 +186,7 @@ def test_a_group_column_may_be_scaled_with_all_others(library):
     np.testing.assert_array_equal(found, predict_scaled(LinearCRF(n_jobs=1)))
 
 
-# Groups beside a table, by metadata routing
+# Groups passed separately, by metadata routing
 
 
 def ask(crf):

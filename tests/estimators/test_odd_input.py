@@ -1,4 +1,4 @@
-"""What people hand in: unusual containers and types, numbers large and small, odd labels."""
+"""Odd input: unusual containers and types, large and small numbers, odd labels."""
 
 import datetime
 import decimal
@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_named(make, X, y, message):
 
 
 def test_groups_by_the_name_of_a_column(make):
-    with pytest.raises(TypeError, match=r"groups is 'seq'; .* named by the model's parameter gr"):
+    with pytest.raises(TypeError, match=r"groups is 'seq'; .* set the model's parameter gr"):
         make().fit(ROWS, LABELS, groups="seq")
 
 

@@ -1,4 +1,4 @@
-"""Parameters that an estimator does not have: the error says what they are called here."""
+"""Unknown parameters: the error suggests the right name."""
 
 import copy
 import inspect
@@ -90,7 +90,7 @@ def test_warnings_of_fit_name_the_line_that_called_it():
 
 
 def test_parameters_are_given_by_name():
-    message = "TreeCRF got 50 without a name, but takes all parameters by name; write TreeCRF(n_ro"
+    message = "TreeCRF got the positional argument 50, but takes keyword arguments only; write"
     refuses(TypeError, message, TreeCRF, 50)
 
 

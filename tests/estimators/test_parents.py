@@ -1,4 +1,4 @@
-"""Tree-shaped graphs: parents reach the model in every form, and go wherever sequences go."""
+"""Tree-shaped graphs: parents in every input format, passed along with sequences."""
 
 import re
 
@@ -133,7 +133,7 @@ def test_a_checkpoint_is_of_the_same_parents(tmp_path):
     assert whole.loss_ == again.loss_
     changed = [*PARENTS[:-1], np.full(LENGTHS[-1], -1)]
     assert LENGTHS[-1] > 1
-    with pytest.raises(ValueError, match="belongs to another training: X is not what it was"):
+    with pytest.raises(ValueError, match="belongs to another training run: X has changed"):
         clone(crf).fit(X, Y, parents=changed, checkpoint=checkpoint)
 
 
@@ -150,7 +150,7 @@ def test_a_lone_forest_is_cut_between_its_trees(make):
     assert "validation_loss" in crf.history_
     tied = [np.maximum(np.arange(len(FLAT)) - 2, -1)]
     tied[0][1] = 0
-    message = "would be held out, but parents tie all of it together; pass an eval_set"
+    message = "would be held out, but its parents connect all positions; pass an eval_set"
     with pytest.raises(ValueError, match=message):
         quick(make, early_stopping_rounds=3).fit(*lone, parents=tied)
 

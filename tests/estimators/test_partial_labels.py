@@ -1,4 +1,4 @@
-"""Labels that are missing: training and measuring go by those that are there."""
+"""Missing labels: training and evaluation use the known ones."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_bad_missing_labels(make, mark):
     assert len(crf.predict(X)) == len(X)
 
 
-# What is learnt.
+# Training.
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -82,7 +82,7 @@ def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing()
     rows, labels = ROWS[:, None], np.concatenate(Y)[:, None]
     hidden = np.arange(len(rows)) % 4 == 0
     y = np.where(hidden[:, None], None, labels.astype(object))
-    crf = small(TreeCRF, order=0, trim=1e-9)  # their slopes are 0 but for rounding
+    crf = small(TreeCRF, order=0, trim=1e-9)  # their slopes are 0 up to rounding
     unknown, weighted = clone(crf).fit(rows, y), clone(crf).fit(rows, labels, ~hidden)
     assert unknown.loss_ == pytest.approx(weighted.loss_, rel=1e-9)
     np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
@@ -118,7 +118,7 @@ def test_attributes_of_unlabelled_positions():
     assert sorted(LinearCRF(min_count=2).fit(rare, y).attributes_) == ["p", "q"]
 
 
-# What is measured.
+# Evaluation.
 
 
 def test_score_is_the_share_of_the_known_labels_that_are_right(make):
@@ -132,7 +132,7 @@ def test_score_is_the_share_of_the_known_labels_that_are_right(make):
     assert crf.score(ROWS, flatten(PARTIAL), groups=GROUPS) == crf.score(X, PARTIAL)
 
 
-# What is refused.
+# Errors.
 
 
 def test_labels_that_are_all_missing(make):
@@ -150,7 +150,7 @@ def test_labels_that_are_all_missing(make):
 @pytest.mark.parametrize("class_weight", ["balanced", {"a": 2.0}, {}])
 def test_class_weights_need_all_labels(make, class_weight):
     crf = make(class_weight=class_weight)
-    message = "class_weight weighs the label of every position"
+    message = "class_weight needs all labels"
     for given, y, place in (
         (X, [Y[0], *NOTHING[1:]], "[1][0] is missing (None)"),
         (ROWS[:3], ["a", "b", np.nan], "[2] is missing (nan)"),

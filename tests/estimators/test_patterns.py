@@ -1,4 +1,4 @@
-"""Label patterns: which there are, the tables that hold them, and how little is there without."""
+"""Label patterns: which exist, their tables, and models without any."""
 
 import itertools
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the estimators refuse, and how they say so; what they accept though it looks odd."""
+"""Errors of the estimators; and unusual input that they accept."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The same data give the same model: on any number of threads, again, after Ctrl-C."""
+"""Reproducibility: the same model with any number of threads, when fitted again, after Ctrl-C."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Both are estimators like others: parameters, clones, copies, features."""
+"""Conventions of scikit-learn: parameters, clones, copies, features."""
 
 import copy
 import inspect

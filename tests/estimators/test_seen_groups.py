@@ -1,4 +1,4 @@
-"""Groups that are missing, or that were torn apart, in what a model is asked about."""
+"""Warnings about groups that are missing in prediction data, or split between data sets."""
 
 import pickle
 import re

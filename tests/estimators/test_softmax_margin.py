@@ -1,4 +1,4 @@
-"""Training for the softmax margin: what holds of both estimators."""
+"""Training for the softmax margin, for both estimators."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_costs_in_every_form_are_the_same_costs(short):
 
 
 def test_mistakes_that_cost_more_are_made_less_often(short):
-    """Of a label that is missed at a cost the model sees more."""
+    """A label that is costly to miss is predicted more often."""
     label = Y[0][0]
     n_found = [
         sum(
@@ -158,7 +158,7 @@ def test_costs_that_are_refused(short, costs, message):
 
 
 def test_weights_of_positions_weigh_the_terms_of_the_chain_rule(short):
-    """With labels that do not depend on each other each position has a margin of its own."""
+    """With independent labels each position has its own margin."""
     flat, labels = np.concatenate(X), np.concatenate(Y)
     weights = np.random.default_rng(0).integers(0, 3, len(flat)).astype(float)
     crf = short(order=0, label_costs=2.0).fit(flat, labels, sample_weight=weights)

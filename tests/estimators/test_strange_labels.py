@@ -1,4 +1,4 @@
-"""Labels that only the evaluation has: mistakes, with a warning."""
+"""Labels that occur only in evaluation data count as errors, with a warning."""
 
 import re
 

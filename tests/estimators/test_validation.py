@@ -1,4 +1,4 @@
-"""Early stopping by training sequences that are held out."""
+"""Early stopping with held-out training sequences."""
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,7 @@ def test_labels_that_are_held_out_are_classes_still(make):
     assert crf.classes_.tolist() == ["a", "b"]
     apart = make(**STOPPING).fit(
         X, [[label] for label in y]
-    )  # a sequence of its own is learnt from
+    )  # the rest, a separate sequence, is trained on
     assert apart.predict_proba(X[:1])[0, 1] > 0.01
 
 

@@ -91,12 +91,12 @@ def test_recipes_of_earlier_versions_have_none(file):
         (
             "_	_	3	det",
             "_	_	_	det",
-            "line 4: the head is '_'; expected the place of the",
+            "line 4: the head is '_'; expected the index of the",
         ),
         (
             "_	_	0	root",
             "_	_	1	root",
-            "line 3: the head leads back to it: 0 -> 2 -> 0, pos",
+            "line 3: the head is part of a cycle: 0 -> 2 -> 0, pos",
         ),
     ],
 )

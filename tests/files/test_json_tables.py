@@ -91,7 +91,7 @@ def test_what_is_no_table(tmp_path, rows, message):
     ("rows", "message"),
     [
         ([{"g": 1, "x": "b"}], "new.jsonl, line 1: column 'x' holds \"b\"; expected double"),
-        ([{"g": 1}], "column 'x', which the model was trained on, is not there; the columns are"),
+        ([{"g": 1}], "column 'x', which the model was trained on, is missing; the columns are"),
         ([{"x": 1}, {"g": 2}], "row 1 has no group in column 'g'; every row needs one"),
     ],
 )

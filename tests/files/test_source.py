@@ -108,7 +108,7 @@ def test_formats_by_what_stands_in_a_file(tmp_path, monkeypatch):
         group = "g" if expected in ("csv", "parquet") else None
         assert make_recipe(path, group=group).format == expected
         if expected == "csv":
-            with pytest.raises(FileError, match="a table needs a group column, which says which"):
+            with pytest.raises(FileError, match="a table needs a group column, which contains"):
                 make_recipe(path)
     with pytest.raises(ValueError, match="format is 'xml'; expected one of conll, csv, parquet"):
         make_recipe(path, format="xml")

@@ -128,7 +128,7 @@ def test_labels_that_are_known(tmp_path):
         (
             CSV,
             {"group": None},
-            "a table needs a group column, which says which rows .* are 'g', 'x'",
+            "a table needs a group column, which contains the .* are 'g', 'x'",
         ),
         (CSV, {"group": "id"}, "there is no column 'id'; the columns are 'g', 'x', 't', 'y'"),
         (CSV, {"group": "y"}, "column 'y' is both the group and the label; say which column holds"),
@@ -154,10 +154,10 @@ def test_what_is_no_table(tmp_path, text, options, message):
     ("text", "message"),
     [
         ("g,x,t,y\n1,2,a,A\n1,b,c,A\n", r"line 3: column 'x' cannot be read as double: .* 'b'"),
-        ("g,t,y\n1,a,A\n", "column 'x', which the model was trained on, is not there; the columns"),
+        ("g,t,y\n1,a,A\n", "column 'x', which the model was trained on, is missing; the columns"),
         (
             "x,t,y\n1,a,A\n",
-            "column 'g', which says which rows make up a sequence, is not there; add it, with one "
+            "column 'g', which contains the sequence ids, is missing; add it, with one "
             "value in all rows if they are one sequence; the columns are 'x', 't', 'y'",
         ),
         ('g,x,t,y\n1,2,a,A\n1,2,",A\n', "line 3: a quote is opened here and never closed"),

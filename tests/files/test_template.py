@@ -120,7 +120,7 @@ def test_what_is_no_template(tmp_path, text, message):
 def test_a_template_chooses_columns_itself(tmp_path):
     make_template(tmp_path, "U00:%x[0,0]\n")
     path, template = tmp_path / "train.txt", tmp_path / "template"
-    with pytest.raises(FileError, match="a template says itself which columns it looks at; leave"):
+    with pytest.raises(FileError, match="a template defines which columns are used; leave"):
         make_recipe(path, template=template, features=[0])
     with pytest.raises(FileError, match="a template is for CoNLL columns, but this is read as csv"):
         make_recipe(path, template=template, format="csv")

@@ -184,20 +184,22 @@ def test_a_column_vector_will_do_for_flat_input():
     ],
 )
 def test_missing_labels_are_named(y, place):
-    with pytest.raises(ValueError, match=re.escape(f"all are needed, but {place}; fill it in")):
-        read_labels(y, LISTED).require_all(LISTED, "all are needed")
+    with pytest.raises(
+        ValueError, match=re.escape(f"max_margin needs all labels, but {place}; fill it in")
+    ):
+        read_labels(y, LISTED).require_all(LISTED, "max_margin")
 
 
 def test_missing_labels_are_named_as_they_were_given():
     column = read_labels(["?", "B", "?"], FLAT, missing_label="?")
     with pytest.raises(ValueError, match=re.escape("y[0] is missing (?)")):
-        column.require_all(FLAT, "all are needed")
+        column.require_all(FLAT, "max_margin")
 
 
 def test_columns_without_gaps_have_all_labels():
     column = read_labels(["B", "O", "B"], FLAT, missing_label="?")
     assert column.missing is None
-    column.require_all(FLAT, "all are needed")
+    column.require_all(FLAT, "max_margin")
 
 
 def known(y, sequences=FLAT, **options):

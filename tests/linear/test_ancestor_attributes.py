@@ -1,4 +1,4 @@
-"""Attributes of ancestors are those that could be spelled out."""
+"""Attributes of ancestors equal explicit copies."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ OPTIONS = {"max_iter": 20, "tol": 0, "n_jobs": 1}
 
 
 def spell_out(x, parents, n):
-    """The attributes of ancestors under names of their own."""
+    """Explicit copies of the attributes of ancestors, under other names."""
     rows = []
     for t, own in enumerate(x):
         row = {f"w:{own['w']}": 1.0, "n": own["n"]}

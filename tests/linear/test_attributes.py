@@ -1,4 +1,4 @@
-"""Attributes of columns: no two columns share one."""
+"""Attributes of columns are never shared by two columns."""
 
 import pandas as pd
 import pytest

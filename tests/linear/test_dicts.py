@@ -17,7 +17,7 @@ def fit(X, y=Y):
 
 
 def assert_same(first, second):
-    """Both models have the same weights, but for rounding."""
+    """Both models have the same weights, up to rounding."""
     assert first.attributes_ == second.attributes_
     for table in ("weights", "transition_weights"):
         one, two = getattr(first, table)(), getattr(second, table)()

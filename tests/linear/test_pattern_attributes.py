@@ -32,7 +32,7 @@ def test_attributes_have_weights_for_the_patterns_they_occur_with():
     a, b = "ab"
     assert rows[:3] == [("", (a, b)), ("", (b, b)), ("", (a, b, b))]
     assert rows[3:5] == [("p", (b, b)), ("p", (a, b, b))]
-    # Equally frequent attributes are in an order of their own.
+    # The order of equally frequent attributes is arbitrary.
     rare = sorted(rows[5:], key=lambda row: row[0])
     assert rare == [("q", (a, b)), ("q", (b, b)), ("q", (a, b, b)), ("r", (b, b))]
     pairs = crf.transition_weights()

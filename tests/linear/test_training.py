@@ -1,4 +1,4 @@
-"""Which weights there are, and what training tells about itself."""
+"""The weights of a model, and attributes of training."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_min_count_of_columns_counts_what_is_not_zero():
     )
 
 
-# What training tells.
+# Attributes of training.
 
 
 @pytest.mark.parametrize("reg_alpha", [0.0, 0.3])

@@ -1,7 +1,6 @@
-"""Mistakes of new users: what each of them does, and what it is told.
+"""Mistakes of new users, and the messages that they get.
 
-Every mistake is a function that makes it, with the error or warning that it gets, quoted, and a
-grade:
+Every mistake is a function that makes it, with the text of the error or warning, and a grade:
 
     A   says where, what came and what to do
     B   says what is wrong, but one of these has to be guessed

@@ -1,4 +1,4 @@
-"""Little data that all mistakes are made with."""
+"""Small data for all mistakes."""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ FEATURES = TABLE[["speed", "noise"]]
 
 
 def trees(**parameters):
-    """A TreeCRF that trains in no time."""
+    """A TreeCRF that trains fast."""
     return TreeCRF(**{"n_rounds": 2, "max_depth": 2, "n_jobs": 1} | parameters)
 
 
 def weights(**parameters):
-    """A LinearCRF that trains in no time."""
+    """A LinearCRF that trains fast."""
     return LinearCRF(**{"max_iter": 3, "tol": 0, "n_jobs": 1} | parameters)
 
 

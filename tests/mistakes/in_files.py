@@ -7,7 +7,7 @@ from mistakes.mistake import mistake
 
 
 def read(name, text, **options):
-    """Find out how a file of this text is read."""
+    """Make the recipe of a file with this text."""
     Path(name).write_text(text)
     make_recipe(name, **options)
 

@@ -1,4 +1,4 @@
-"""Mistakes in groups, and in what is set aside to evaluate on."""
+"""Mistakes in groups, and in evaluation data."""
 
 import numpy as np
 
@@ -42,8 +42,8 @@ def groups_for_a_list():
 @mistake(
     "A",
     TypeError,
-    "groups is 'walk'; expected one id for every row, such as X['sequence'] (a column that is not",
-    "to be a feature is named by the model's parameter group_column)",
+    "groups is 'walk'; expected one id for every row, such as X['sequence'] (to name a column",
+    "of X instead, set the model's parameter group_column)",
 )
 def the_name_of_the_column_as_groups():
     trees().fit(TABLE, LABELS, groups="walk")

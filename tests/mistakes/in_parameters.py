@@ -122,7 +122,7 @@ def a_rule_about_a_label_that_does_not_exist():
     "A",
     ValueError,
     "missing_label is 0.5; expected a string, an integer or a bool, as the labels are (None and",
-    "NaN always say that a label is missing)",
+    "NaN always mark a missing label)",
 )
 def a_missing_label_that_is_no_label():
     trees(missing_label=0.5).fit(X, Y)
@@ -177,7 +177,8 @@ def more_than_all_sequences():
 @mistake(
     "A",
     TypeError,
-    "TreeCRF got 50 without a name, but takes all parameters by name; write TreeCRF(n_rounds=...),",
+    "TreeCRF got the positional argument 50, but takes keyword arguments only; write "
+    "TreeCRF(n_rounds=...),",
     "for example",
 )
 def a_parameter_without_a_name():

@@ -30,8 +30,8 @@ def parents_of_fewer_positions():
 @mistake(
     "A",
     TypeError,
-    "parents[0] is -1; expected an entry for every position (a column that is not to be a feature",
-    "is named by the model's parameter parents_column)",
+    "parents[0] is -1; expected an entry for every position (to name a column of X instead, set",
+    "the model's parameter parents_column)",
 )
 def flat_parents_of_a_list():
     trees().fit(X, Y, parents=FLAT[:4])
@@ -40,8 +40,8 @@ def flat_parents_of_a_list():
 @mistake(
     "A",
     TypeError,
-    "parents is 'head'; expected an entry for every row of X (a column that is not to be a",
-    "feature is named by the model's parameter parents_column)",
+    "parents is 'head'; expected an entry for every row of X (to name a column of X",
+    "instead, set the model's parameter parents_column)",
 )
 def the_name_of_the_column_as_parents():
     trees().fit(FEATURES, LABELS, groups=IDS, parents="head")
@@ -81,8 +81,8 @@ def rows_of_a_table_as_parents():
 @mistake(
     "A",
     ValueError,
-    "parents[1] at position 0 leads back to it: 0 -> 1 -> 2 -> 0, positions counted from 0;",
-    "parents must lead to a root, without a cycle",
+    "parents[1] at position 0 is part of a cycle: 0 -> 1 -> 2 -> 0, positions counted from 0;",
+    "every path of parents must end at a root",
 )
 def parents_in_a_circle():
     trees().fit(X, Y, parents=[PARENTS[0], [1, 2, 0, -1], *PARENTS[2:]])
@@ -91,7 +91,7 @@ def parents_in_a_circle():
 @mistake(
     "A",
     ValueError,
-    "parents[0] at position 1 is 'the'; expected the place of the parent in its sequence, a whole",
+    "parents[0] at position 1 is 'the'; expected the index of the parent in its sequence, a whole",
     "number, or -1 for a root",
 )
 def words_as_parents():

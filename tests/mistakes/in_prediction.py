@@ -1,4 +1,4 @@
-"""Mistakes with a model that is there, or not yet."""
+"""Mistakes with fitted and unfitted models."""
 
 from pathlib import Path
 

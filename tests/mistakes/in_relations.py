@@ -23,8 +23,8 @@ def facts_for_a_model_of_attributes():
 @mistake(
     "A",
     TypeError,
-    "queries is of type list; expected a hedgerow.relational.RelationalFeatures, which says how",
-    "queries about facts are made",
+    "queries is of type list; expected a hedgerow.relational.RelationalFeatures, which defines",
+    "queries about facts",
 )
 def modes_for_queries():
     trees(queries=["ls(+t,-file)"]).fit(SESSIONS, [["x", "y"], ["x", "y"]])

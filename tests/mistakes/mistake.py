@@ -1,4 +1,4 @@
-"""A mistake, the list of all of them, and a shell to make them in."""
+"""A mistake, the list of all mistakes, and a shell for those on the command line."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from hedgerow.cli import main
 
 MISTAKES = []
 
-# What is said of several mistakes; {} is where.
+# Messages of several mistakes; {} is the place.
 TORN_APART = (
     "4 of the 4 groups of {} were in the training data too, with other rows ('w0', 'w1', 'w2', "
     "...), so scores are too high; keep sequences whole: split with hedgerow.model_selection, such "
@@ -26,7 +26,7 @@ UNKNOWN_LABEL = (
 
 @dataclass(frozen=True)
 class Mistake:
-    """What a user does, what is said about it, and how good that is.
+    """The action of a user, its message, and the grade of the message.
 
     ``...`` in the message stands for any text.
     """
@@ -42,7 +42,7 @@ class Mistake:
 
 
 def mistake(grade, kind, *message):
-    """Put a function that makes a mistake on the list."""
+    """Register a function that makes a mistake."""
 
     def add(make):
         MISTAKES.append(Mistake(make, grade, kind, " ".join(message)))
@@ -52,22 +52,22 @@ def mistake(grade, kind, *message):
 
 
 class Refused(Exception):  # noqa: N818, for it is not raised by the library
-    """The one line of a command that ended with 2."""
+    """The error line of a command that ended with status 2."""
 
 
 class Told(UserWarning):
-    """What a command that went well writes to standard error."""
+    """The standard error of a command that succeeded."""
 
 
 class Terminal(io.StringIO):
-    """What looks like a terminal."""
+    """A fake terminal."""
 
     def isatty(self):
         return True
 
 
 def shell(command, out=None):
-    """Run a command as from a shell, in a folder of its own."""
+    """Run a command as from a shell, in a separate folder."""
     out, err = out or io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(command.split()[1:])

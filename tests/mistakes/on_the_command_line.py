@@ -52,7 +52,7 @@ def no_place_for_the_model():
 @mistake(
     "A",
     Refused,
-    "walks.csv: a table needs a group column, which says which rows make up a sequence; name it",
+    "walks.csv: a table needs a group column, which contains the sequence ids; name it",
     "with group=, or --group on the command line: the columns are 'walk', 'speed', 'noise',",
     "'label'",
 )
@@ -235,7 +235,7 @@ def a_dev_file_with_a_label_of_its_own():
 @mistake(
     "A",
     Refused,
-    "new.csv: column 'noise', which the model was trained on, is not there; the columns are",
+    "new.csv: column 'noise', which the model was trained on, is missing; the columns are",
     "'walk', 'speed', 'label'",
 )
 def a_file_to_tag_without_a_column():
@@ -327,7 +327,7 @@ def too_many_labellings():
 @mistake(
     "A",
     Refused,
-    "new.csv: column 'label', which the model was trained on, is not there; the columns are",
+    "new.csv: column 'label', which the model was trained on, is missing; the columns are",
     "'walk', 'speed', 'noise'",
 )
 def an_evaluation_without_labels():

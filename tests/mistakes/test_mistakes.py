@@ -1,4 +1,4 @@
-"""Every mistake of the list gets the error or the warning that it says, and none is silent."""
+"""Every registered mistake gets its error or warning; none is silent."""
 
 import re
 from importlib import import_module
@@ -20,7 +20,7 @@ FILES = {
 
 @pytest.fixture
 def _folder(tmp_path, monkeypatch):
-    """A folder to be in, with files to make mistakes with on the command line."""
+    """A working folder with files for mistakes on the command line."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes with the tools of scikit-learn."""
+"""Mistakes with scikit-learn."""
 
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score

@@ -147,7 +147,7 @@ def test_a_single_label_is_always_right(objective):
 
 
 class Broken:
-    """An objective that returns what it is told to."""
+    """An objective that returns given values."""
 
     def __init__(self, value=0.0, gradient=None):
         self.answers = value, gradient

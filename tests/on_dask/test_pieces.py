@@ -1,4 +1,4 @@
-"""What workers and the client do, each piece by itself, without a cluster."""
+"""The parts of workers and client, without a cluster."""
 
 import pickle
 
@@ -30,7 +30,7 @@ def read(*frames, roles=ROLES):
 def test_parts_are_spread_evenly_by_rows():
     sizes = {"a": 5, "b": 1, "c": 4, "d": 1}
     assert spread(sizes, ["w2", "w1"]) == {"w1": ["a", "d"], "w2": ["c", "b"]}
-    assert spread({"a": 5}, ["w1", "w2"]) == {"w1": ["a"]}  # nobody is there for nothing
+    assert spread({"a": 5}, ["w1", "w2"]) == {"w1": ["a"]}  # workers without data do not take part
 
 
 def test_files_are_found_by_paths_folders_and_patterns(tmp_path):

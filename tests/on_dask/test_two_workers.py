@@ -1,4 +1,4 @@
-"""Two workers, processes of their own, train the model that one machine trains.
+"""Two workers, in separate processes, train the same model as one machine.
 
 There are few tests, each of many cases, so that the cluster is not started for each of them.
 """
@@ -76,7 +76,7 @@ def files(tmp_path):
 
 
 class Training:
-    """A training on one machine, and its twins on a cluster."""
+    """A training run on one machine, and the same on a cluster."""
 
     def __init__(self, kind, parameters, weight=None):
         self.kind = kind
@@ -208,7 +208,7 @@ def test_a_worker_that_dies_or_hangs(client, files, tmp_path):
 
     crf = hedgerow.dask.TreeCRF(**training.parameters)
     crf.set_params(callbacks=[send(signal.SIGKILL, 4, victim=0)])
-    with pytest.raises(WorkerError, match=r"the training has failed: a worker was lost: tcp://"):
+    with pytest.raises(WorkerError, match=r"training has failed: a worker was lost: tcp://"):
         crf.fit(files, checkpoint=checkpoint, **given, timeout=20)
     assert not hasattr(crf, "model_")
     crf.set_params(callbacks=None).fit(files, checkpoint=checkpoint, **given)

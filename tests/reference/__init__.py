@@ -1,1 +1,1 @@
-"""Slow, obvious NumPy twins of the kernels: the oracles of the tests."""
+"""Slow, obvious NumPy versions of the kernels: the oracles of the tests."""

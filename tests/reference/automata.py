@@ -1,4 +1,4 @@
-"""Chains with label patterns of any length: by listing all labellings, or state by state."""
+"""Chains with label patterns of any length: by enumeration, or state by state."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ class PatternChain:
     start: frozenset | None = None
     end: frozenset | None = None
     known: tuple | None = None
-    more: np.ndarray | None = None  # (K**T,) what labellings score besides
+    more: np.ndarray | None = None  # (K**T,) additional scores of labellings
 
     @property
     def labellings(self):
@@ -34,24 +34,24 @@ class PatternChain:
         return list_labellings(*self.nodes.shape)
 
     def windows(self, t, length):
-        """The labels up to t, so many of them, as a number in base K for each labelling: (K**T,)"""
+        """The last labels up to t, as a number in base K, for each labelling: (K**T,)"""
         digits = self.nodes.shape[1] ** np.arange(length)[::-1]
         return self.labellings[:, t + 1 - length : t + 1] @ digits
 
     def weights_at(self, t):
-        """Of the patterns that end at t, (P,)."""
+        """Weights of the patterns that end at t, (P,)."""
         return self.weights if np.ndim(self.weights) == 1 else self.weights[t]
 
     @cached_property
     def pattern_windows(self):
-        """Of each pattern its length, and what `windows` is where it ends: (P, 2)."""
+        """For each pattern its length, and the value of `windows` where it ends: (P, 2)."""
         n_labels = self.nodes.shape[1]
         numbers = [sum(k * n_labels**n for n, k in enumerate(z[::-1])) for z in self.patterns]
         return np.array([*zip(map(len, self.patterns), numbers, strict=True)]).reshape(-1, 2)
 
     @cached_property
     def allowed(self):
-        """Whether a labelling has nothing forbidden, (K**T,)."""
+        """Whether each labelling is allowed, (K**T,)."""
         every, n_labels = self.labellings, self.nodes.shape[1]
         found = np.ones(len(every), dtype=bool)
         if not every.shape[1]:
@@ -67,7 +67,7 @@ class PatternChain:
         return found
 
     def scores(self):
-        """Of all labellings, (K**T,)."""
+        """Scores of all labellings, (K**T,)."""
         every = self.labellings
         n_positions, n_labels = self.nodes.shape
         positions = np.arange(n_positions)
@@ -87,7 +87,7 @@ class PatternChain:
 
 @cache
 def list_labellings(length, n_labels):
-    """Every labelling of a length, (K**T, T), in the order of their codes; not to be changed."""
+    """All labellings of a length, (K**T, T), in the order of their codes; read-only."""
     every = list(itertools.product(range(n_labels), repeat=length))
     labellings = np.array(every, dtype=np.int64).reshape(len(every), length)
     labellings.flags.writeable = False
@@ -95,7 +95,7 @@ def list_labellings(length, n_labels):
 
 
 class Enumeration:
-    """The exact answers for a chain that has a labelling, each when it is asked for."""
+    """Exact results for a chain that has a labelling, computed on demand."""
 
     def __init__(self, chain, scores):
         self.chain = chain
@@ -137,13 +137,13 @@ class Enumeration:
 
     @cached_property
     def log_probs(self):
-        """Of every labelling, by its codes."""
+        """Log probability of every labelling, by its codes."""
         every = map(tuple, self.chain.labellings.tolist())
         return dict(zip(every, self.scores - self.log_z, strict=True))
 
     @cached_property
     def best(self):
-        """(score, labels) of all labellings that are allowed, best first."""
+        """(score, labels) of all allowed labellings, best first."""
         order = np.argsort(-self.scores, kind="stable")
         order = order[self.scores[order] > -np.inf]
         every = map(tuple, self.chain.labellings[order].tolist())
@@ -151,7 +151,7 @@ class Enumeration:
 
 
 def enumerate_patterns(chain):
-    """All there is to know, or None if everything is forbidden."""
+    """The enumeration, or None if everything is forbidden."""
     scores = chain.scores()
     return None if scores.max() == -np.inf else Enumeration(chain, scores)
 
@@ -171,7 +171,7 @@ def weighted_log_likelihood(chain, labels, weights):
 
 
 def draw_labels(chain, uniforms):
-    """Each label the first whose cumulated probability, given those before, exceeds a number."""
+    """Draw labels: the first whose cumulated probability, given those before, exceeds a number."""
     scores = chain.scores()
     agree, labels = scores > -np.inf, []
     for t, uniform in enumerate(uniforms):
@@ -202,7 +202,7 @@ class NaiveAutomaton:
         return next((a for a in _suffixes(string) if a in self.arcs), None)
 
     def arc_scores(self, weights):
-        """Of every arc the sum over all patterns that its string ends in."""
+        """Score of every arc: the sum over all patterns that its string ends in."""
         by_pattern = defaultdict(float)
         for z, weight in zip(self.patterns, weights, strict=True):
             by_pattern[z] += weight
@@ -224,7 +224,7 @@ class DenseChain:
     """A long sequence over all states and labels of an automaton, in log space.
 
     ``targets`` and ``scores`` (S, K) are the state reached and the score of the arc taken; rows are
-    scaled, so that no digits are lost over thousands of positions.
+    scaled, so that precision is not lost over thousands of positions.
     """
 
     def __init__(self, n_labels, patterns, weights, nodes):

@@ -23,7 +23,8 @@ class Batch:
 
     @classmethod
     def of(cls, chains, n_labels):
-        """Forbidden pairs become patterns of the score -inf, all else nodes of that score."""
+        """Forbidden pairs become patterns with the score -inf, other constraints nodes with that
+        score."""
         one = chains[0]
         extra = [(pair, -np.inf) for pair in one.forbidden]
         if one.edges is not None:
@@ -76,15 +77,15 @@ def graded_or_forbidden(rng, *shape):
 def of_one_magnitude(rng, *shape):
     """Numbers around some multiples of one magnitude, in steps that add up without rounding.
 
-    Those of a few hundred are the hard ones: products of their exponentials come to the ends of the
-    range of a double, one step before the kernels leave it for log space.
+    Those of a few hundred are hard cases: products of their exponentials are near the limits of a
+    double, just before the kernels switch to log space.
     """
     magnitude = rng.choice([0, 1, 30, 100, 200, 247, 300, 340, 500, 700, 745, 1e3, 1e4, 1e5])
     signs = rng.choice([-1, 0, 1], rng.integers(1, 4), replace=False)
     return magnitude * rng.choice(signs, shape) + rng.integers(-128, 129, shape) / 64
 
 
-# By name, and what their finite scores are.
+# Strategies for finite scores, by name.
 SCORES = {
     "moderate": (moderate, moderate),
     "extreme": (extreme, extreme),
@@ -123,7 +124,7 @@ def batch_cases(draw, scores="moderate", edges=None, constrained=True, longest=6
 
 
 def make_batch(case, kind=None):
-    """The sequences that a case describes; `kind` is in place of what `SCORES` has for it."""
+    """The sequences of a case; `kind` replaces the strategy of `SCORES`."""
     rng = np.random.default_rng(case["seed"])
     scores, finite = SCORES[case["scores"]] if kind is None else kind
     n_labels, patterns = case["n_labels"], list(map(tuple, case["patterns"]))

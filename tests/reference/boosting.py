@@ -1,4 +1,4 @@
-"""What a TreeCRF is made of: boosters as `fit` makes them, and all arrays of a trained model."""
+"""Parts of a TreeCRF: boosters as in `fit`, and all arrays of a trained model."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from hedgerow.training.training import Training
 
 
 def make_booster(crf, X, y, sample_weight=None):
-    """The booster of a training that has not begun."""
+    """The booster of a training run before its first round."""
     trainer = crf._trainer(None)
     raw = RawData(X, y, sample_weight=sample_weight)
     training = Training(crf, trainer, Stopping())

@@ -1,4 +1,4 @@
-"""Columns and their bins, slowly and plainly."""
+"""Columns and their bins: slow and simple."""
 
 import numpy as np
 

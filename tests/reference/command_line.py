@@ -1,4 +1,4 @@
-"""Running commands as a person would, and small files to run them on."""
+"""Running commands as a user would, and small files for them."""
 
 import io
 
@@ -15,7 +15,7 @@ SENTENCES = [
 
 
 def conll(sentences, n_columns=3):
-    """A CoNLL file of the sentences, without its last columns if they are not wanted."""
+    """A CoNLL file of the sentences, without some of the last columns if requested."""
     lines = [
         "\n".join(" ".join(token.split(" ")[:n_columns]) for token in sentence.split("|"))
         for sentence in sentences
@@ -29,7 +29,7 @@ def labels(text):
 
 
 def run(capsys, *argv):
-    """What a command writes to standard output; nothing is wrong."""
+    """The standard output of a command that succeeds."""
     code = main([str(argument) for argument in argv])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
@@ -37,7 +37,7 @@ def run(capsys, *argv):
 
 
 def complaint(capsys, *argv):
-    """The one line that a mistake gets."""
+    """The error message of a mistake, one line."""
     assert main([str(argument) for argument in argv]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -47,7 +47,7 @@ def complaint(capsys, *argv):
 
 
 def train(file, model, *options):
-    """Leave a model in a file, and say nothing."""
+    """Train a model quietly, and save it to a file."""
     arguments = ["train", file, "-m", model, "--quiet", *options]
     assert main(list(map(str, arguments))) == 0
     return model

@@ -1,6 +1,6 @@
 """Chunks as the CoNLL-2000 evaluation script counts them, one pair of neighbours at a time.
 
-The script walks over both labellings side by side and asks at every step whether a chunk ends
+The script processes both labellings together and determines at every step whether a chunk ends
 before this label and whether one begins with it, from a table of tag pairs; a change of type ends
 and begins a chunk whatever the tags. E and S are L and U under other names.
 """

@@ -1,4 +1,4 @@
-"""Trees that ask about labels before a position, slowly: positions copied for each context."""
+"""Trees that split on previous labels, slowly: positions are copied for each context."""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +16,7 @@ def pair_contexts(n_labels):
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """The examples of one label: a position, an edge, and the labels before, (n, n_lags) bins."""
+    """The examples of one label: a position, an edge, and bins of previous labels, (n, n_lags)."""
 
     positions: np.ndarray
     edges: np.ndarray
@@ -24,7 +24,7 @@ class Copies:
 
     @classmethod
     def of(cls, label, labels, before, offsets):
-        """All positions in all contexts; at first positions nothing is before."""
+        """All positions in all contexts; first positions have no previous label."""
         firsts = set(offsets[:-1][np.diff(offsets) > 0].tolist())
         edges, nothing = np.flatnonzero(labels == label).tolist(), np.zeros(before.shape[1])
         rows = [
@@ -45,12 +45,12 @@ class Copies:
 
 @dataclass
 class ContextGrower(Grower):
-    """Labels before a position are categories, behind all columns of the table."""
+    """Previous labels are categories, after all columns of the table."""
 
     before_labels: np.ndarray = None  # (n, n_lags)
     n_labels: int = 0
     label_lambda: float = 0.0
-    probabilities: np.ndarray = None  # (n,) float32; None: curvatures just add up
+    probabilities: np.ndarray = None  # (n,) float32; None: curvatures are summed
     scales: np.ndarray = None  # (n,) float32, of the positions
     nodes: list = field(default_factory=list)
 
@@ -71,7 +71,7 @@ class ContextGrower(Grower):
         return np.bincount(self.positions, sizes).max(initial=0.0)
 
     def consider(self, number):
-        """The better one of the best split on a column and the best one on a label before."""
+        """The better of the best split on a column and the best split on a previous label."""
         columns = [feature for feature in self.features if feature[0] < self.table.bins.shape[1]]
         self.features, rules = columns, self.rules
         found = super().consider(number)

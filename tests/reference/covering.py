@@ -1,14 +1,14 @@
-"""Covering arrays: few rows in which any two choices meet."""
+"""Covering arrays: few rows that contain every pair of choices."""
 
 import itertools
 
 
 def cover(factors, allowed=lambda row: True):
-    """Rows, dicts from names to values, such that all pairs of values that may meet do so.
+    """Rows, dicts from names to values, that contain all pairs of values that are allowed.
 
-    ``factors`` has the values of each name. ``allowed`` says of some choices whether they go
-    together; whatever it allows, a value of every other name must go with. Greedy: a row begins
-    with a pair that has not met yet, and goes on with the values that meet most others anew.
+    ``factors`` has the values of each name. ``allowed`` tells whether some choices can be combined;
+    whatever it allows must be possible with a value of every other name. Greedy: a row starts with
+    a pair that is not covered yet, and continues with the values that cover the most new pairs.
     """
     todo = dict.fromkeys(pairs_of(factors, allowed))
     rows = []
@@ -28,7 +28,7 @@ def cover(factors, allowed=lambda row: True):
 
 
 def pairs_of(factors, allowed=lambda row: True):
-    """All pairs of choices that may meet."""
+    """All pairs of choices that are allowed."""
     return [
         pair_of((one, v), (two, w))
         for one, two in itertools.combinations(factors, 2)
@@ -38,5 +38,5 @@ def pairs_of(factors, allowed=lambda row: True):
 
 
 def pair_of(one, two):
-    """Two choices, (name, value) each, in an order that does not depend on theirs."""
+    """Two choices, (name, value) each, in a canonical order."""
     return (one, two) if one[0] < two[0] else (two, one)

@@ -1,4 +1,4 @@
-"""Ctrl-C, pressed while something is done."""
+"""Ctrl-C during a call."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import threading
 
 
 def press_after(seconds, call):
-    """Make a call, and press Ctrl-C meanwhile: KeyboardInterrupt comes from here, even if late."""
+    """Make a call, and press Ctrl-C during it: KeyboardInterrupt is raised here, even if late."""
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     call()

@@ -185,3 +185,5 @@ T atomicAdd(T* at, Value value) {
   return old;
 }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }

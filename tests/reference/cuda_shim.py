@@ -1,4 +1,4 @@
-"""A device that is the CPU: the kernels, compiled by a C++ compiler, over arrays of NumPy."""
+"""A device on the CPU: the kernels, compiled by a C++ compiler, with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ShimKernels(Kernels):
 
 
 def as_cell(argument: Any) -> np.ndarray:
-    """An argument as CUDA would take it, in an array of its own."""
+    """An argument in the format of CUDA, as an array."""
     if argument is None:
         return np.zeros(1, np.uint64)
     if isinstance(argument, np.ndarray):
@@ -57,7 +57,7 @@ def as_cell(argument: Any) -> np.ndarray:
 
 
 class ShimDevice(Device):
-    """Few multiprocessors and little shared memory, so that loops and tiles are seen."""
+    """Few multiprocessors and little shared memory, so that loops and tiles are tested."""
 
     n_multiprocessors = 2
     shared_bytes = 1 << 14
@@ -109,7 +109,7 @@ class ShimDevice(Device):
 
 
 def build(text: str, options: tuple[str, ...], library: Path) -> None:
-    """Compile, and put the library in place when it is whole: others may want it too."""
+    """Compile the library and move it into place atomically, since other processes may use it."""
     assert COMPILER is not None
     preprocess = [COMPILER, "-E", "-P", "-x", "c++", "-D__launch_bounds__(...)=", *options, "-"]
     seen = subprocess.run(preprocess, input=text, capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""Cuts of a column, as NumPy would have them."""
+"""Cuts of a column, with NumPy."""
 
 import numpy as np
 
@@ -23,11 +23,11 @@ def cut_entries(values, n_positions, max_bins):
 
 
 def choose_gaps(counts, max_bins):
-    """Choose where to cut m rising values that occur `counts` times: (m - 1,), True for a cut.
+    """Choose cuts between m ascending values that occur `counts` times: (m - 1,), True for a cut.
 
-    At most one count is 0: that of an attribute's being absent.
-    There are min(m, `max_bins`) bins. A value that fills more than a bin has one of its own, where
-    there are bins enough, and does not narrow the choice among the others.
+    At most one count is 0: that of absent attributes. There are min(m, `max_bins`) bins. A value
+    that fills more than a bin gets its own bin, if there are enough bins, and does not affect the
+    cuts between the others.
     """
     if len(counts) <= max_bins:
         return np.ones(max(0, len(counts) - 1), np.bool_)
@@ -35,7 +35,7 @@ def choose_gaps(counts, max_bins):
     light = np.where(heavy, 0, counts)
     bins = np.floor((np.cumsum(light) - light / 2) / size)
     gaps = (bins[1:] != bins[:-1]) | heavy[1:] | heavy[:-1]
-    # Heavy values may stand in the middle of a bin and part it: join neighbours, small ones first.
+    # Heavy values may split a bin: merge neighbours, small ones first.
     starts = np.concatenate([[0], np.flatnonzero(gaps) + 1])
     sizes = np.add.reduceat(counts, starts)
     while len(starts) > max_bins:

@@ -1,4 +1,4 @@
-"""Descents: the loss that they go down, what each iteration gives, and where it ends."""
+"""Descents: the loss, the results of each iteration, and the minimum."""
 
 from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.scaling import UNSCALED
@@ -22,7 +22,7 @@ def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
 
 
 def follow(descent):
-    """Go through all iterations; returns the minimum, and weights and loss after each of them."""
+    """Run all iterations; returns the minimum, and weights and loss after each."""
     reports = []
     while True:
         try:

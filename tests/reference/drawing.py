@@ -1,4 +1,4 @@
-"""Examples that are drawn: a slow, obvious twin."""
+"""Sampling of examples, slow and simple."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def drawing_probabilities(sizes, share):
 
 
 def draw_by_gradient(positions, gradients, curvatures, output, share, key):
-    """Weights of the examples of an output, (n,); 0: it is left out."""
+    """Weights of the examples of an output, (n,); 0: left out."""
     sizes = np.hypot(gradients, 0.1 * curvatures)
     probabilities = drawing_probabilities(sizes, share)
     own = derive_key(key, (1 << 32) + output)
@@ -43,7 +43,7 @@ def draw_by_gradient(positions, gradients, curvatures, output, share, key):
 
 
 def draw_negatives(positions, is_positive, output, ratio, kind, key):
-    """The same, of drawing among those whose label was not observed."""
+    """The same for sampling negative examples."""
     n_positive, n_negative = max(is_positive.sum(), 1), max((~is_positive).sum(), 1)
     share = min(1.0, ratio * n_positive / n_negative)
     own = derive_key(key, output)

@@ -1,4 +1,4 @@
-"""What can be asked of either estimator, and whether two models say the same."""
+"""Predictions of both estimators, and comparisons of two models."""
 
 import re
 
@@ -10,7 +10,7 @@ from hedgerow.shown import with_plain_tables
 from reference import boosting
 
 ESTIMATORS = [LinearCRF, TreeCRF]
-# They train in no time.
+# These train fast.
 SMALL = {
     LinearCRF: {"max_iter": 12, "tol": 0, "n_jobs": 1},
     TreeCRF: {"n_rounds": 3, "max_depth": 3, "min_child_weight": 0.0, "n_jobs": 1},
@@ -18,7 +18,7 @@ SMALL = {
 
 
 def small(estimator, **parameters):
-    """An estimator that trains in no time, unless its parameters say otherwise."""
+    """An estimator that trains fast, unless its parameters prevent that."""
     return estimator(**{**SMALL[estimator], **parameters})
 
 
@@ -28,7 +28,7 @@ def refuses(error, message, method, *args, **kwargs):
 
 
 def every_prediction(crf):
-    """All methods that answer a question about X alone."""
+    """All prediction methods that need only X."""
     return (
         *(crf.predict, crf.predict_proba, crf.predict_marginals, crf.predict_pattern_marginals),
         *(crf.sample, lambda X, **more: crf.predict_k_best(X, 2, **more)),
@@ -53,7 +53,7 @@ def tables(crf):
 
 
 def answers(crf, X, n_samples=2, **known):
-    """Everything that a model says about X, as arrays."""
+    """All predictions of a model for X, as arrays."""
     k_best = crf.predict_k_best(X, 3, **known)
     return [
         crf.predict_proba(X, **known),
@@ -86,6 +86,6 @@ def assert_same_model(first, second):
 
 
 def assert_same_training(first, second):
-    """The same model, and the same way there."""
+    """The same model, and the same training history."""
     assert_same_model(first, second)
     assert (first.loss_, first.history_) == (second.loss_, second.history_)

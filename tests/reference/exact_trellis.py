@@ -1,4 +1,4 @@
-"""Every function of the trellis against the list of all labellings of short sequences."""
+"""All functions of the trellis against the enumeration of all labellings of short sequences."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ close_probs = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-300)
 
 
 def check_batch(batch, rng, k):
-    """All functions, over the automaton of a batch, and as a chain if pairs are all it scores."""
+    """All functions, with the automaton of a batch, and as a chain if it scores only pairs."""
     exact = [Exact(chain, batch.automaton) for chain in batch.chains]
     if any(one.answers is None for one in exact):
         for potentials in forms_of(batch):
@@ -92,7 +92,7 @@ class Exact:
         return int(np.flatnonzero((self.every == labels).all(axis=1))[0])
 
     def weighted_counts(self, labels, weights):
-        """What is expected by a weighted likelihood, as `sum` has it.
+        """Expected counts of a weighted likelihood, in the format of `sum`.
 
         The gradient of log P(y_t | labels before t) is a difference of two posteriors.
         """
@@ -196,7 +196,7 @@ def check_weighted(potentials, batch, exact, rng):
 
 
 def random_direction(potentials, rng):
-    """Moves of the nodes, and of the arcs or None; what cannot be may move to anywhere."""
+    """A direction of the nodes, and of the arcs or None; impossible labels may have any value."""
     nodes = np.where(potentials.nodes == -np.inf, 1e300, rng.normal(size=potentials.nodes.shape))
     return nodes, rng.normal(size=potentials.arcs.shape) if rng.random() < 0.5 else None
 
@@ -221,14 +221,14 @@ def check_tangent(potentials, batch, exact, nodes, arcs):
 
 
 def check_slopes(found, slopes, sizes):
-    """Every digit that can be asked for: `sizes` is what was added up."""
+    """Compare to the possible precision: `sizes` are the magnitudes of what was summed."""
     assert found.shape == slopes.shape
     assert (np.abs(found - slopes) <= 1e-9 * sizes + 1e-290).all()
     assert (found[sizes == 0] == 0).all()
 
 
 def check_refused(potentials):
-    """No function says anything of a sequence without labellings."""
+    """Every function refuses a sequence without labellings."""
     for function in FUNCTIONS.values():
         with pytest.raises(NoPathError, match=r"sequence \d has no labelling with a finite score"):
             function(potentials)

@@ -1,8 +1,8 @@
-"""A fitted model the slow way: from its public tables, its parameters and X as users have it.
+"""A fitted model, computed slowly from its public tables, its parameters and the user's X.
 
-`read_model` gives the scores of all positions; what they make of labellings is found by listing
-them all, see `NaiveModel` and `assert_enumerated`. `Losses` has what models are trained for, by its
-definition.
+`read_model` computes the scores of all positions; predictions are found by enumerating all
+labellings, see `NaiveModel` and `assert_enumerated`. `Losses` contains the objectives, by their
+definitions.
 """
 
 import itertools
@@ -31,14 +31,14 @@ SMALLEST_PROBABILITY = 1e-300
 
 
 def read_model(crf, training_xs):
-    """The model of any estimator; the sequences of training tell which categories it knows."""
+    """The model of any estimator; the training sequences determine its known categories."""
     if hasattr(crf, "trees"):
         return TreeModel(crf, training_xs)
     return LinearModel(crf)
 
 
 def to_positions(x, group_column=None):
-    """One sequence of any form as dicts of numbers by attribute."""
+    """One sequence in any format as dicts of numbers by attribute."""
     if isinstance(x, pd.DataFrame):
         x = x.drop(columns=[group_column] if group_column else []).to_dict("records")
     elif not isinstance(x, list):
@@ -56,7 +56,7 @@ def to_positions(x, group_column=None):
 
 
 class LinearModel(NaiveModel):
-    """A LinearCRF that is asked about X of any form."""
+    """A LinearCRF, for X in any format."""
 
     def __init__(self, crf):
         self.group_column = crf.group_column
@@ -89,12 +89,12 @@ class LinearModel(NaiveModel):
         return weight("(bias)"), added
 
     def value(self, x, position, feature, context=()):
-        """What a position has of an attribute."""
+        """The value of an attribute at a position."""
         return to_positions(x, self.group_column)[position][feature]
 
 
 class TreeModel(NaiveModel):
-    """A TreeCRF: every tree walked at every position."""
+    """A TreeCRF: every tree is walked at every position."""
 
     def __init__(self, crf, training_xs):
         self.categories = {
@@ -124,18 +124,18 @@ class TreeModel(NaiveModel):
         return nodes, edges
 
     def chain(self, x, known=None):
-        """One sequence; trees that ask about labels before a position score whole labellings."""
+        """One sequence; trees that split on previous labels score whole labellings."""
         chain = super().chain(x, known)
         chain.more = self.prefix_scores(x, chain.labellings)
         return chain
 
     def _score_labels(self, x, codes):
-        """What trees that ask about labels give to a labelling."""
+        """The score of a labelling by trees that split on labels."""
         labels = [self.classes[k] for k in codes]
         return sum(self.edge_score(x, labels, t) for t in range(len(labels)))
 
     def _value_of(self, x, t, label, context):
-        # Kept with its values: another sequence may get the id of one that is gone.
+        # Stored with its values, since another sequence may get the id of a deleted one.
         _, values = self._values.setdefault(id(x), (x, {}))
         if (t, label, context) not in values:
             look = self._label_looker(x, context)
@@ -159,20 +159,20 @@ class TreeModel(NaiveModel):
         return look
 
     def edge_score(self, x, labels, t):
-        """What trees that ask about labels give to the label of a position."""
+        """The score of the label of a position by trees that split on labels."""
         return self._value_of(x, t, labels[t], self.context(labels[:t], labels[t]))
 
     def prefix_scores(self, x, labellings):
-        """What they give to labellings of the beginning of a sequence; None if there are none."""
+        """Their scores of labellings of the beginning of a sequence; None if there are none."""
         if not any(map(asks_labels, self.trees.values())):
             return None
         return np.array([self._score_labels(x, codes) for codes in labellings])
 
     def context(self, before, label):
-        """What a model knows of the labels before a position, as texts.
+        """The previous labels that a model distinguishes, as strings.
 
-        They and the label are the longest end of a labelling that is a label pair, or how a label
-        pattern begins.
+        Together with the label they are the longest suffix of a labelling that is a label pair, or
+        a prefix of a label pattern.
         """
         patterns = [pattern for (pattern,) in self.pattern_weights]
         strings = {pattern[:n] for pattern in patterns for n in range(1, len(pattern) + 1)}
@@ -203,7 +203,8 @@ class TreeModel(NaiveModel):
         return bias, added
 
     def value(self, x, position, feature, context=()):
-        """What a position has in a column, a category unknown in training too; None if missing."""
+        """The value of a column at a position, even a category unknown in training; None if
+        missing."""
         value = self._label_looker(x, context, look_up)(x, position, feature)
         return None if value is MISSING or value is OUTSIDE else value
 
@@ -226,12 +227,12 @@ LABEL_BEFORE = re.compile(r"label\[-(\d+)\]")
 
 
 def asks_labels(tree):
-    """Whether a tree asks about labels before a position."""
+    """Whether a tree splits on previous labels."""
     return any(row["feature"].startswith("label[-") for row in tree)
 
 
 def assert_enumerated(crf, model, X, known=None):
-    """Compare every answer about X with what all labellings of its sequences make of it."""
+    """Compare all predictions for X with the enumeration of all labellings of its sequences."""
     more = {} if known is None else {"known": known}
     ends = np.cumsum(list(map(count_positions, X)))
     answers = zip(
@@ -271,7 +272,7 @@ def count_positions(x):
 
 
 def has_chunks(classes):
-    """Whether labels say where chunks begin and go on."""
+    """Whether labels mark the beginning and the inside of chunks."""
     return any(re.match("[BIESLU]-", str(label)) for label in classes)
 
 
@@ -289,7 +290,7 @@ def cost_matrix(costs, classes):
 
 @dataclass
 class Losses:
-    """What a model makes of labelled sequences, by the definitions of the objectives.
+    """Losses of a model on labelled sequences, by the definitions of the objectives.
 
     ``ys`` are labels, None where they are not known; ``weights`` has the weights (T,) of the
     positions of each sequence, ``sequence_weights`` those of the sequences; ``costs`` (K, K) are
@@ -352,7 +353,7 @@ class Losses:
         return -self.sequence_weights[s] * (given - exact.log_z)
 
     def _add_costs(self, chain, codes):
-        """A chain whose wrong labels score more, by what they cost."""
+        """A chain with costs added to the scores of wrong labels."""
         costs = [self.costs[code] if code >= 0 else np.zeros(len(self.costs)) for code in codes]
         return replace(chain, nodes=chain.nodes + np.reshape(costs, chain.nodes.shape))
 
@@ -394,9 +395,9 @@ class Losses:
         return 1.0 / (1.0 + np.exp(-sharpness * (own - rival)))
 
     def count_right(self, slack):
-        """How many labels are right in allowed labellings of the largest sum of marginals.
+        """Number of correct labels in allowed labellings with the largest sum of marginals.
 
-        At least, and at most: sums that differ by no more than `slack` per position are equal.
+        Minimum and maximum: sums that differ by at most `slack` per position are equal.
         """
         least = most = 0
         for chain, exact, codes in zip(self.chains, self.enumerations, self.codes, strict=True):

@@ -1,10 +1,10 @@
-"""Forests made by hand."""
+"""Handmade forests."""
 
 import numpy as np
 
 from hedgerow.trees.forest import ARRAYS, OF_NODES, OF_SURROGATES, Forest
 
-# Those that have an entry for each node, and those that are empty where they are not in use.
+# Arrays with an entry for each node, and arrays that are empty if not used.
 NODE_ARRAYS = {name: ARRAYS[name] for name in OF_NODES}
 OPTIONAL = {name: ARRAYS[name] for name in ("fractions", "surrogate_starts", *OF_SURROGATES)}
 NOTHING = {name: np.empty(0, dtype) for name, dtype in OPTIONAL.items()}
@@ -41,7 +41,7 @@ def make_stump(**root):
 
 
 def _repeat(tree, left_sets, rng):
-    """A tree of the same splits, but for one at times, and of other values."""
+    """A tree with the same splits, sometimes except for one, and other values."""
     again = {name: array.copy() for name, array in tree.items()}
     again["values"][:] = rng.normal(size=len(again["values"]))
     splits = np.flatnonzero(again["columns"] >= 0)
@@ -59,7 +59,7 @@ def _repeat(tree, left_sets, rng):
 
 
 def random_forest(table, window, n_outputs, n_rounds, rng, max_splits=7, plain=False):
-    """Trees that ask anything of the columns of a table.
+    """Trees with arbitrary splits on the columns of a table.
 
     A round has a tree for each output, and all count alike, if it is `plain`; else a round has any
     number of trees of any outputs and weights, whose products with values are exact. Some trees

@@ -1,4 +1,4 @@
-"""Tree-shaped graphs: random ones, and all that can be asked of them by listing all labellings."""
+"""Random tree-shaped graphs, and exact results by enumeration of all labellings."""
 
 import itertools
 from dataclasses import replace
@@ -13,7 +13,7 @@ from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import AutomatonChain, Chain, Scores
 
-# Label patterns of up to so many labels more than one, and how pair scores differ.
+# Order of label patterns, and kind of pair scores.
 KINDS = {
     "order 0": (0, None),
     "order 1": (1, None),
@@ -90,14 +90,14 @@ class ExactGraph:
         return path
 
     def _arcs_into(self, t):
-        """Those that the labels on the path to t take along a chain."""
+        """The arcs that the labels on the path to t take."""
         path = self.path(t)
         offsets = np.arange(len(self.every) + 1) * len(path)
         taken = self.scores.trellis.arcs_taken(self.every[:, path].ravel(), offsets)
         return taken.reshape(-1, len(path))[:, -1]
 
     def measure(self, nodes, arcs, edges=None):
-        """What scores, or a direction, add up to for each labelling, (M,)."""
+        """Sum of scores, or of a direction, for each labelling, (M,)."""
         flat, total = np.append(arcs, 0.0), np.zeros(len(self.every))
         for t in range(self.every.shape[1]):
             total += nodes[t, self.every[:, t]] + flat[self.arcs[:, t]]
@@ -150,7 +150,7 @@ def _count(codes, masses, n_codes):
 
 
 def split(scores):
-    """The sequences one by one, with the slices where they are."""
+    """The single sequences, with their slices."""
     for s in range(scores.n_sequences):
         yield (
             s,
@@ -160,7 +160,7 @@ def split(scores):
 
 
 def grow_trees(monkeypatch):
-    """Make a tree-shaped graph of every sequence that is encoded from now on, by its length."""
+    """Turn every sequence that is encoded from now on into a tree-shaped graph, by its length."""
 
     def with_parents(encode):
         def encode_graphs(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""Trees grown by the kernel: what they learn from, and what must be equal of them."""
+"""Trees grown by the kernel: their examples, and what must be equal."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ rules = st.builds(
 
 
 def make_examples(table, rng, share=0.8, steps=None):
-    """Positions, gradients and curvatures of one label; of few different values with `steps`."""
+    """Positions, gradients and curvatures of one label; with few different values if `steps`."""
     positions = np.flatnonzero(rng.random(table.n_positions) < share).astype(np.int32)
     n = len(positions)
     gradients, curvatures = rng.normal(size=n), rng.random(n)

@@ -1,4 +1,4 @@
-"""Trainings on all that has no order: their files must not depend on how Python hashes strings."""
+"""Training with unordered collections: model files must not depend on string hashing."""
 
 import sys
 from itertools import pairwise
@@ -41,7 +41,7 @@ def make_data():
 
 
 def forms(X):
-    """Ways to write down what has no order."""
+    """Kinds of unordered collections."""
     return {
         "sets": X,
         "frozensets": [[frozenset(words) for words in x] for x in X],
@@ -54,15 +54,15 @@ def forms(X):
 
 
 def estimators(n_steps, **parameters):
-    """One of each kind, to be trained so many steps."""
+    """One of each kind, with this many steps."""
     yield LinearCRF(max_iter=n_steps, tol=0, n_jobs=1, **parameters)
     yield TreeCRF(n_rounds=n_steps, max_depth=2, random_state=0, n_jobs=1, **parameters)
 
 
 def main(folder, kept):
-    """Write models, a report and scores to a folder, and go on from the checkpoints that are kept.
+    """Write models, a report and scores to a folder, and resume from the checkpoints there.
 
-    Checkpoints that are not there yet are begun.
+    Checkpoints that do not exist yet are created.
     """
     X, y = make_data()
     for name, x in forms(X).items():

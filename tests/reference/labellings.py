@@ -1,4 +1,4 @@
-"""Labellings of short sequences, and which of them constraints allow, by trying them all."""
+"""Labellings of short sequences, and which of them constraints allow, by enumeration."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from hedgerow.labels import Constraints
 
 
 def keeps(constraints, codes):
-    """Whether a labelling keeps to constraints, one look at a time."""
+    """Whether a labelling satisfies constraints, checked one by one."""
     return bool(
         constraints.start[codes[0]]
         and constraints.end[codes[-1]]
@@ -21,7 +21,7 @@ def labellings(n_labels, length):
 
 
 def first_dead_end(constraints, lengths, codes):
-    """The first place that no labelling reaches, by trying all labellings up to it."""
+    """The first position that no labelling reaches, by enumeration."""
     offsets = np.cumsum([0, *lengths])
     for sequence, length in enumerate(lengths):
         known = codes[offsets[sequence] : offsets[sequence + 1]]

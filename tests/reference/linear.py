@@ -1,4 +1,4 @@
-"""A linear CRF the slow way: from its tables of weights, by listing all labellings.
+"""A linear CRF, computed slowly from its tables of weights, by enumeration.
 
 Here a position is a dict of numbers by attribute name; a row of an array has the attributes ``x0``,
 ``x1`` and so on.
@@ -16,7 +16,7 @@ from reference.automata import PatternChain, enumerate_patterns, weighted_log_li
 
 
 def make_data(n_sequences=8, n_features=3, labels=("a", "b", "c"), longest=5, seed=0):
-    """Random arrays, some of their numbers zero, and labels that follow them loosely."""
+    """Random arrays with some zeros, and labels that depend on them with noise."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, longest + 1, n_sequences)
     lengths[:2] = longest, 1
@@ -46,7 +46,7 @@ def to_dicts(X):
 
 
 def hide(y, mark=None, share=0.4, seed=0):
-    """The same labels, some of them missing; the third sequence lacks all of its own."""
+    """The same labels, some of them missing; the third sequence has none."""
     rng = np.random.default_rng(seed)
     hidden = [[mark if rng.random() < share else label for label in labels] for labels in y]
     hidden[2] = [mark] * len(hidden[2])
@@ -63,14 +63,14 @@ CHUNKS = {
 
 
 def keeps_scheme(scheme, labels):
-    """Whether labels are a row of whole chunks."""
+    """Whether labels form complete chunks."""
     types = {label[2:] for label in labels if label != "O"}
     chunks = "|".join(CHUNKS[scheme].replace("T", kind) for kind in sorted(types))
     return re.fullmatch(f"(O |{chunks})*" if types else "(O )*", "".join(f"{k} " for k in labels))
 
 
 def keeps_rules(labels, *, allowed=None, forbidden=None, start_labels=None, end_labels=None, **_):
-    """Whether labels keep to the rules among the parameters of a model, one by one."""
+    """Whether labels satisfy the constraints of a model, checked one by one."""
     pairs = list(itertools.pairwise(labels))
     return (
         (start_labels is None or labels[0] in start_labels)
@@ -82,7 +82,7 @@ def keeps_rules(labels, *, allowed=None, forbidden=None, start_labels=None, end_
 
 @cache
 def legal_steps(scheme, classes):
-    """First labels, pairs and last labels of everything of up to four labels that is legal."""
+    """First labels, pairs and last labels of all legal labellings of up to four labels."""
     rows = [
         labels
         for length in (1, 2, 3, 4)
@@ -125,11 +125,11 @@ class NaiveModel:
         return nodes, edges if self.has_edges else None
 
     def context(self, before, label):
-        """What scores know of the labels before a position: nothing."""
+        """The previous labels that scores depend on: none."""
         return ()
 
     def chain(self, positions, known=None):
-        """One sequence; ``known`` are labels, None where any will do."""
+        """One sequence; ``known`` are labels, None where any label is allowed."""
         nodes, edges = self.scores(positions)
         return PatternChain(
             nodes,
@@ -141,7 +141,7 @@ class NaiveModel:
         )
 
     def weights_of_patterns(self, positions):
-        """The same everywhere, (P,), or with what attributes add, (T, P)."""
+        """Weights of patterns, (P,), or with contributions of attributes, (T, P)."""
         own = np.array(list(self.pattern_weights.values()))
         if not self.pattern_attributes:
             return own
@@ -155,7 +155,7 @@ class NaiveModel:
         return own + added
 
     def enumerate(self, positions, known=None):
-        """All there is to know about one sequence; None if it has no labelling."""
+        """The enumeration of one sequence; None if it has no labelling."""
         return enumerate_patterns(self.chain(positions, known))
 
     def marginals(self, positions, known=None):
@@ -197,7 +197,7 @@ PREFIXED_LABELS = [["a", "b", "b"], ["a", "b"]]
 
 
 def fit_prefixed(crf):
-    """Train on these, and compare marginals, likelihoods and the loss with those of enumeration."""
+    """Train on these, and compare marginals, likelihoods and the loss with enumeration."""
     crf.fit(PREFIXED, PREFIXED_LABELS)
     naive, found = NaiveModel(crf), crf.predict_marginals(PREFIXED)
     for x, labels, marginals in zip(PREFIXED, PREFIXED_LABELS, found, strict=True):
@@ -210,7 +210,7 @@ def fit_prefixed(crf):
 
 
 def strength_by_length(pattern_lambda, ys, weights):
-    """What `pattern_lambda` says of a length; each run counts by the weight of its last label."""
+    """The penalty for a length by `pattern_lambda`; runs are weighted by their last label."""
     if pattern_lambda is None:
         return None
     if pattern_lambda != "auto":
@@ -224,13 +224,13 @@ def strength_by_length(pattern_lambda, ys, weights):
                 counts[tuple(labels[end - length : end])] += own[end - 1]
         known = [count for run, count in counts.items() if None not in run and count > 0]
         share = np.mean([count <= 1 for count in known]) if known else 0.0
-        return max(0.01, 5 * share**2)  # the least that LinearCRF takes
+        return max(0.01, 5 * share**2)  # the minimum of LinearCRF
 
     return strength_of
 
 
 def rules_of(crf, classes):
-    """What the parameters forbid, in the words of `PatternChain`."""
+    """The constraints of the parameters, in the format of `PatternChain`."""
     start = set(classes if crf.start_labels is None else crf.start_labels)
     end = set(classes if crf.end_labels is None else crf.end_labels)
     pairs = set(itertools.product(classes, repeat=2))

@@ -1,4 +1,4 @@
-"""Data of models that are saved and loaded, and ways to change their files."""
+"""Models for tests of model files, and changes of their files."""
 
 import json
 import re
@@ -41,7 +41,7 @@ ITEMS = [
     for x in X
 ]
 WORDS = {"B-X": "begin", "I-X": "again", "O": "never"}
-# Of each estimator a model with everything that a file can hold, and its X.
+# For each estimator a model with everything that a file can contain, and its X.
 FULL = {
     LinearCRF: (LinearCRF(transition_attributes=True, order=2, constraints="BIO"), ITEMS),
     TreeCRF: (
@@ -79,13 +79,13 @@ def take_apart(data):
 
 
 def put_together(tensors, content):
-    """A file with a right checksum, whatever it holds."""
+    """A file with a valid checksum, whatever it contains."""
     text = json.dumps(content)
     return save_tensors(tensors, {"hedgerow": f"{persist._digest(text, tensors)} {text}"})
 
 
 def alter(data, change=None, **metadata):
-    """A file with a right checksum, some of whose arrays or metadata are others."""
+    """A file with a valid checksum, with changed arrays or metadata."""
     kind, state = take_apart(data)
     if change is not None:
         change(state.tensors)

@@ -1,4 +1,4 @@
-"""Notebooks: running their cells without Jupyter, and storing what they print.
+"""Notebooks: running their cells without Jupyter, and storing their output.
 
 ``python tests/reference/notebooks.py docs/notebooks/*.ipynb`` runs notebooks and writes their
 outputs again.
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def run_cells(notebook: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Run the code cells one after the other; yields each with what it printed."""
+    """Run the code cells in order; yields each with its output."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
@@ -28,7 +28,7 @@ def run_cells(notebook: dict[str, Any], name: str) -> Iterator[tuple[dict[str, A
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """What a notebook shows below a cell."""
+    """The stored output of a cell."""
     return "".join("".join(output["text"]) for output in cell["outputs"])
 
 

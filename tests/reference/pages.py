@@ -1,9 +1,9 @@
-"""Pages of documentation, and how to run what they say.
+"""Pages of documentation, and how to run their code.
 
-The python blocks of a page share their names and a folder. Lines ``$ hedgerow ...`` and ``$
-python examples/...`` of a console block are commands; what stands below a command is what it
-prints, and ``$ echo $?`` shows its exit code, which else is 0. A text block right behind a python
-block is what that printed. A line ``...`` in what is printed stands for any lines.
+The python blocks of a page share their names and a folder. Lines ``$ hedgerow ...`` and ``$ python
+examples/...`` of a console block are commands; the lines below a command are its output, and ``$
+echo $?`` shows its exit code, which is 0 otherwise. A text block directly after a python block is
+its output. A line ``...`` in the output stands for any lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Block(NamedTuple):
     line: int
     """Number of its first line in the page."""
     adjoins: bool
-    """Whether nothing stands between it and the block before."""
+    """Whether it follows directly after the block before it."""
 
 
 class Command(NamedTuple):
@@ -53,7 +53,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def read_commands(text: str) -> Iterator[Command]:
-    """The commands of a console block; those of other programs are for the reader alone."""
+    """The commands of a console block; those of other programs are not run."""
     entries = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
     for i, entry in enumerate(entries):
         line, _, printed = entry.partition("\n")
@@ -66,7 +66,7 @@ def read_commands(text: str) -> Iterator[Command]:
 
 
 def agrees(printed: str, shown: str) -> bool:
-    """Whether a page shows what was printed; numbers with a point need be near only."""
+    """Whether a page shows this output; numbers with a decimal point may differ slightly."""
     lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
     parts = [
         ".*" if line == "..." else FRACTION.sub(ANY_FRACTION, re.escape(line)) for line in lines
@@ -83,12 +83,12 @@ def agrees(printed: str, shown: str) -> bool:
 
 
 def run_page(path: Path, capsys: Any) -> dict[str, Any]:
-    """Run all that a page says, in this folder; returns the names of its Python."""
+    """Run all code of a page in this folder; returns its Python namespace."""
     names: dict[str, Any] = {"__name__": path.stem}
     page, output = path.relative_to(ROOT), ""
     for block in read_blocks(path):
         if block.language == "python":
-            # Empty lines in front, so that an error names the line of the page.
+            # Prepend empty lines, so that an error names the line of the page.
             text = "\n" * (block.line - 1) + block.text
             exec(compile(text, str(page), "exec", dont_inherit=True), names)
             output = capsys.readouterr().out
@@ -119,6 +119,6 @@ def run_command(command: Command, page: Path, capsys: Any) -> None:
 def run_example(path: str, arguments: list[str]) -> None:
     """Run a script of this project, such as examples/ocr.py, in this folder."""
     script = ROOT / path
-    paths = [str(script.parent), *sys.path]  # as Python does, so that scripts find their neighbours
+    paths = [str(script.parent), *sys.path]  # as Python does, so that scripts can import each other
     with patch.object(sys, "argv", [path, *arguments]), patch.object(sys, "path", paths):
         runpy.run_path(str(script), run_name="__main__")

@@ -1,4 +1,4 @@
-"""What the tests of plots need: words of many letters, and where texts stand in a picture."""
+"""Helpers for tests of plots: words with many labels, and positions of texts."""
 
 from itertools import combinations
 from string import ascii_lowercase
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def make_words(random, n_words):
-    """Words of 26 letters, each with some numbers that say something about it."""
+    """Words with 26 different letters, each with some informative numbers."""
     X, y = [], []
     for length in random.integers(3, 12, n_words):
         codes = random.integers(0, 26, length)
@@ -19,13 +19,13 @@ def make_words(random, n_words):
 
 
 def text_boxes(texts, figure):
-    """Where texts that can be seen stand, in pixels."""
+    """Boxes of visible texts, in pixels."""
     figure.draw_without_rendering()
     return [text.get_window_extent() for text in texts if text.get_visible() and text.get_text()]
 
 
 def overlaps(boxes):
-    """Pairs of boxes that have more in common than an edge."""
+    """Pairs of boxes that overlap by more than an edge."""
     return [
         (one, other)
         for one, other in combinations(boxes, 2)

@@ -11,7 +11,7 @@ from reference.scores import scores_of, targets_of
 OFFSETS = np.array([0, 4, 5, 8])
 RNG = np.random.default_rng(0)
 KNOWN = RNG.integers(0, 3, 8).astype(np.int32)
-# A sequence of which something is known, one of which nothing is, one of which all is.
+# A partly labelled sequence, an unlabelled one, and a fully labelled one.
 PARTIAL = np.array([2, -1, -1, 0, -1, 0, 2, 1], dtype=np.int32)
 # Codes of labels, and how they are weighted.
 TARGETS = {
@@ -51,7 +51,7 @@ def make_problem(form, case=(KNOWN, {}), scale=1.0, forbidden=None):
 
 
 def central_differences(loss, array, step):
-    """How a loss changes with each number of an array, which it reads."""
+    """Central differences of a loss with respect to each number of an array."""
     slopes = np.empty(array.shape)
     for place in np.ndindex(array.shape):
         kept, ends = array[place], []

@@ -1,4 +1,4 @@
-"""Small random databases, and what was found in them in the form of the oracle."""
+"""Small random databases, and the queries found in them in the format of the oracle."""
 
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ TEXTS = st.sampled_from(["u", "v", "w"])
 
 @st.composite
 def databases(draw):
-    """Sequences, facts of all of them, and facts of each."""
+    """Sequences, background facts, and facts of each sequence."""
     lengths = draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
     sequences, own = [], []
     for length in lengths:
@@ -41,7 +41,7 @@ def text(constant):
 
 
 def facts_of(sequences, background, own):
-    """Facts as the oracle has them, and the sequence of each position."""
+    """Facts in the format of the oracle, and the sequence of each position."""
     facts, sequence_of = set(), []
     for number, sequence in enumerate(sequences):
         first = len(sequence_of)
@@ -59,18 +59,18 @@ def facts_of(sequences, background, own):
 
 
 def usable_modes(texts, database):
-    """Those of some modes whose predicates occur and whose variables can be bound; at least one."""
+    """The modes whose predicates occur and whose variables can be bound; at least one."""
     known = {*database.relations, "next", "prev"}
     modes = [mode for mode in map(Mode.parse, texts) if mode.predicate in known]
     usable = []
-    for _ in modes:  # each time round another one may be bound
+    for _ in modes:  # in each pass another one may become bound
         bound = {"t"}.union(*(mode.binds for mode in usable))
         usable = [mode for mode in modes if mode.needs <= bound]
     return tuple(usable) or (Mode.parse("next(+t,-t)"),)
 
 
 def listed_queries(features):
-    """Queries in the oracle's form, in order."""
+    """Queries in the format of the oracle, in order."""
     kinds = {NEAR: "near", VARIABLE: "variable"}
     return [
         tuple(
@@ -106,9 +106,9 @@ def found_by(features, X):
 
 
 def as_attributes(crf, xs):
-    """Sequences of facts as dicts of the queries that hold, by enumeration; others as they are.
+    """Sequences of facts as dicts of the queries that hold, by enumeration; others unchanged.
 
-    Queries are those that a model knows, or the base that it was trained on top of.
+    The queries are those of a model, or of its base model.
     """
     if crf.queries is None:
         return xs

@@ -1,4 +1,4 @@
-"""Oracle of relational queries: all that modes allow, by enumeration, and matching by search.
+"""Oracle of relational queries: all queries that modes allow, by enumeration, and matching.
 
 A query is a tuple of literals, a literal a predicate and a tuple of terms, a term ("near", offset),
 ("variable", number) or ("constant", text). Facts are tuples of a sequence (None: all), a predicate
@@ -9,7 +9,7 @@ from itertools import permutations, product
 
 
 def holds(query, position, facts, sequence_of):
-    """Whether some values of the variables make facts of all literals (theta-subsumption)."""
+    """Whether all literals are facts for some values of the variables (theta-subsumption)."""
     sequence = sequence_of[position]
 
     def value(term, bound):
@@ -63,7 +63,7 @@ def canonical(query):
 
 
 def is_connected(query):
-    """Whether one gets from each literal to each other by shared variables."""
+    """Whether all literals are connected by shared variables."""
     variables = [{term for term in terms if term[0] == "variable"} for _, terms in query]
     reached, todo = {0}, [0]
     while todo:

@@ -1,4 +1,4 @@
-"""Reads a report page back, slowly and plainly, as its scripts do."""
+"""Reads a report page as its scripts do: slow and simple."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class _Scripts(HTMLParser):
-    """Texts of all elements of a page, as a browser cuts them: (tag, attributes, text)."""
+    """Texts of all elements of a page, as a browser parses them: (tag, attributes, text)."""
 
     def __init__(self):
         super().__init__()
@@ -26,7 +26,7 @@ class _Scripts(HTMLParser):
 
 
 class Page:
-    """What a page holds.
+    """The contents of a page.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Page:
         return np.concatenate([[0], np.cumsum(self.browser("lengths").astype(int))])
 
     def features(self):
-        """For each position, a dict of what its columns have, and a list of loose attributes."""
+        """For each position, a dict of its columns, and a list of other attributes."""
         place, offsets = self.data["browser"]["features"], self.offsets()
         texts = self.value(place["texts"])
         columns = place["columns"]
@@ -109,5 +109,5 @@ class Page:
 
 
 def network_addresses(html):
-    """Addresses that a page names, but for those of a vocabulary."""
+    """Network addresses in a page, except for those of XML namespaces."""
     return set(re.findall(r"https?://[^\s\"'<>]+", html)) - {"http://www.w3.org/2000/svg"}

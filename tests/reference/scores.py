@@ -1,4 +1,4 @@
-"""Scores over the trellises that the library has, and slopes of objectives, in short."""
+"""Shortcuts for scores with the trellises of the library, and slopes of objectives."""
 
 from types import SimpleNamespace
 

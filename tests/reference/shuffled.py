@@ -1,4 +1,4 @@
-"""Small data for trainings whose result may not depend on the order or division of sequences."""
+"""Small data for training that must not depend on the order or division of sequences."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ LABELS = "abcd"
 
 
 def make_sequences(seed=0, n_sequences=40):
-    """Columns X, one of them of few values, and labels y that depend on them and on each other."""
+    """Columns X, one with few values, and labels y that depend on them and on each other."""
     random = np.random.default_rng(seed)
     lengths = random.integers(1, 9, n_sequences)
     lengths[:2] = 30, 1

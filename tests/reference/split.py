@@ -1,4 +1,4 @@
-"""Minima with an L1 penalty by another way: every weight as a difference of two parts."""
+"""Minima with an L1 penalty by another method: every weight is a difference of two parts."""
 
 import numpy as np
 from scipy import optimize
@@ -7,8 +7,8 @@ from scipy import optimize
 def minimize_split(loss, start, reg_alpha):
     """Minimise ``loss(w) + reg_alpha * |w|_1``; `loss` gives its value and gradient.
 
-    Both parts of a weight are not negative, so that the penalty is linear in them; scipy knows
-    how to keep to such bounds. Returns the weights and the value.
+    Both parts of a weight are not negative, so that the penalty is linear in them; SciPy supports
+    such bounds. Returns the weights and the value.
     """
     n_weights = len(start)
 
@@ -36,7 +36,7 @@ def minimize_split(loss, start, reg_alpha):
             },
         )
 
-    # Its line search may give up far from the minimum: begin again there until nothing is gained.
+    # Its line search may stop far from the minimum: restart until there is no improvement.
     before, found = np.inf, search(np.concatenate([start.clip(min=0), (-start).clip(min=0)]))
     while found.fun < before - 1e-12 * abs(found.fun):
         before, found = found.fun, search(found.x)

@@ -1,4 +1,4 @@
-"""Chunks in strict mode: every stretch of a labelling is held against its scheme's pattern."""
+"""Chunks in strict mode: every part of a labelling is matched with the pattern of its scheme."""
 
 import re
 
@@ -6,7 +6,7 @@ PATTERNS = {"IOB2": "BI*", "IOE2": "I*E", "IOBES": "BI*E|S", "BILOU": "BI*L|U"}
 
 
 def find_chunks(labels, scheme):
-    """All (type, first, last) whose prefixes fit the pattern and that could not be longer."""
+    """All (type, first, last) whose prefixes match the pattern and that cannot be extended."""
     prefixes = [label[0] for label in labels]
     kinds = [label[2:] for label in labels]
     found = set()

@@ -21,7 +21,7 @@ WRITERS = {
 
 
 def write_table(table, path):
-    """In the format that the name of the file says."""
+    """Write a table in the format of the file extension."""
     WRITERS[path.suffix](table, path)
 
 
@@ -36,7 +36,7 @@ def read_table(path):
 
 
 def parquet_bytes(names, columns):
-    """A Parquet file; names may be there twice."""
+    """A Parquet file; column names may be repeated."""
     sink = io.BytesIO()
     parquet.write_table(pa.table(list(map(pa.array, columns)), names=names), sink)
     return sink.getvalue()

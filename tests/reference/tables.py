@@ -1,11 +1,11 @@
-"""Random tables of bins, with columns of every kind that trees meet."""
+"""Random tables of bins, with all kinds of columns."""
 
 import numpy as np
 from hypothesis import strategies as st
 
 from reference.trees import Table
 
-# n_bins, share of the bin that is there most often, that bin, share of missing values, categorical
+# n_bins, share of the most frequent bin, that bin, share of missing values, categorical
 COLUMNS = {
     "few": (3, 0.0, 1, 0.0, False),
     "few, some missing": (3, 0.0, 1, 0.3, False),

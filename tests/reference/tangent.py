@@ -1,10 +1,10 @@
-"""Derivatives of marginals along a direction: by listing all labellings, and as a paper does it."""
+"""Derivatives of marginals along a direction: by enumeration, and as in the paper."""
 
 import numpy as np
 
 
 def covariances(probs, gains):
-    """Of an event and V, as a sum over the labellings of the event; and the size of what is summed.
+    """Covariance of an event and V, as a sum over its labellings, and the magnitude of the terms.
 
     Of all labellings ``probs`` (M,) and ``gains`` (M, T), what each of them gains along the
     direction at each position; (M,) both.

@@ -1,4 +1,4 @@
-"""Small trainings that are stopped, and go on."""
+"""Small training runs that are stopped and resumed."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ WEIGHTS = np.arange(1.0, 25.0)
 
 
 class Brier:
-    """An objective of a user's own."""
+    """A custom objective."""
 
     def value(self, marginals, labels, weights):
         return -0.5 * float((((marginals - np.eye(3)[labels]) ** 2).sum(axis=1) * weights).sum())
@@ -29,7 +29,7 @@ class Brier:
 
 
 def train_long(kind, checkpoint):
-    """A training of some seconds if every step is written down; `kind` is a class."""
+    """A training run of some seconds if every step is saved; `kind` is a class."""
     if kind == "TreeCRF":
         return TreeCRF(n_rounds=150, max_depth=2, n_jobs=1).fit(X, Y, checkpoint=checkpoint)
     crf = LinearCRF(reg_lambda=1e-6, tol=0, max_iter=150, n_jobs=1)
@@ -43,7 +43,7 @@ def saved(crf, folder):
 
 
 def stop_at(number, error=KeyboardInterrupt):
-    """A callback that presses Ctrl-C after so many steps, or raises another error."""
+    """A callback that raises KeyboardInterrupt, or another error, after this many steps."""
 
     def callback(now):
         if now.number == number:

@@ -1,4 +1,4 @@
-"""Trees walked by hand: from the table that users see, on X as users have it."""
+"""Trees walked slowly, from the public table, on the user's X."""
 
 import math
 
@@ -10,7 +10,7 @@ MISSING, OUTSIDE = object(), object()
 
 
 def frames(n_categories):
-    """Numbers, of which some are missing, and text, of which some is."""
+    """Numbers and text, both with missing values."""
 
     def make(n, rng):
         names = [f"c{k}" for k in range(n_categories)]
@@ -22,7 +22,7 @@ def frames(n_categories):
 
 
 def items(n, rng):
-    """Attributes that are there or not, and with values."""
+    """Attributes with and without values."""
     numbers = rng.choice([0.0, 1.0, 1.0, 2.5, -1.0], n)
     return [
         {"word": word, "len": number, "up": bool(flag)}
@@ -33,7 +33,7 @@ def items(n, rng):
 
 
 def matrices(n, rng):
-    """Sparse columns, of which some are missing."""
+    """Sparse columns with missing values."""
     values = rng.choice([0.0, 0.0, 1.0, 2.0, -1.5, np.nan], (n, 3))
     return scipy.sparse.csr_array(np.column_stack([values, rng.integers(0, 2, n)]))
 
@@ -42,7 +42,7 @@ KINDS = {"frames": frames(4), "large text": frames(400), "items": items, "sparse
 
 
 def make_sequences(kind, n_sequences, seed=0):
-    """X of a kind, and labels p, q, r that have nothing to do with it."""
+    """X of some kind, and labels p, q, r that are independent of it."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 7, n_sequences)
     X = [KINDS[kind](n, rng) for n in lengths]
@@ -59,7 +59,7 @@ def split_trees(table):
 
 
 def look_up(x, t, feature):
-    """The value of a feature at a position of X as it is; `OUTSIDE` beyond its ends."""
+    """The value of a feature at a position of X; `OUTSIDE` beyond its ends."""
     n = x.shape[0] if hasattr(x, "shape") else len(x)
     if not 0 <= t < n:
         return OUTSIDE
@@ -80,7 +80,7 @@ def look_up(x, t, feature):
 
 
 def walk(tree, x, t, look_up=look_up):
-    """The nodes that a position comes by, from the root to a leaf."""
+    """The nodes on the path of a position from the root to a leaf."""
     ((path, _, _),) = walk_all_ways(tree, x, t, look_up)
     return path
 
@@ -91,7 +91,7 @@ def value_at(tree, x, t, look_up=look_up):
 
 
 def walk_all_ways(tree, x, t, look_up=look_up):
-    """All ways to leaves: the nodes, features and offsets that were asked, and shares."""
+    """All paths to leaves: their nodes, features and offsets, and shares."""
     found, branches = [], [([tree[0]], [], 1.0)]
     while branches:
         path, asked, share = branches.pop()
@@ -119,7 +119,7 @@ def _goes_left(row, value):
 
 
 def _ask_surrogates(tree, row, look, child, key):
-    """The child, and what was asked, by the first surrogate that knows."""
+    """The child, and the split used, by the first surrogate whose value is known."""
     for surrogate in row.get("all_surrogates", ()):
         asked = surrogate["name"], surrogate["offset"]
         value = look(*asked)
@@ -132,7 +132,7 @@ def _ask_surrogates(tree, row, look, child, key):
 
 
 def add_surrogates(trees, document):
-    """Put the surrogates of a model as JSON into the rows of its table, in order."""
+    """Add the surrogates of a model as JSON to the rows of its table."""
     rows = [row for tree in trees.values() for row in tree]
     nodes = [node for tree in document["trees"] for node in tree["nodes"]]
     for row, node in zip(rows, nodes, strict=True):

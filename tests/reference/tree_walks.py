@@ -1,4 +1,4 @@
-"""Grown trees, read from their arrays and walked, slowly and plainly: one node after another."""
+"""Grown trees, read from their arrays and walked node by node: slow and simple."""
 
 import numpy as np
 
@@ -14,12 +14,12 @@ def from_the_root(nodes, at=0):
 
 
 def walk(table, nodes, position):
-    """Number of the leaf that a position comes to, of the first if it comes to several."""
+    """Number of the leaf of a position; the first one if there are several."""
     return walk_all_ways(table, nodes, position)[0][0]
 
 
 def walk_all_ways(table, nodes, position):
-    """Numbers of the leaves that a position comes to, from left to right, and its shares there."""
+    """Numbers of the leaves of a position, from left to right, and its shares there."""
     leaves, branches = [], [(0, 1.0)]
     while branches:
         at, share = branches.pop()

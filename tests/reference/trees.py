@@ -1,4 +1,4 @@
-"""Growth of trees, slowly and plainly: every feature copied out, every split tried."""
+"""Growth of trees, slow and simple: every feature is copied, every split is tried."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,12 +7,12 @@ import numpy as np
 from hedgerow import _core
 
 SMALLEST_GAIN = 1e-6
-MISSING, OUTSIDE = 0, -1  # bins of what is not there
+MISSING, OUTSIDE = 0, -1  # bins of missing values and of positions outside
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a tree may be; the defaults bind nothing."""
+    """Limits of a tree; the defaults set none."""
 
     max_leaves: int = 1000
     max_depth: int = 1000
@@ -26,7 +26,7 @@ class Rules:
 
     @property
     def by_known(self):
-        """Whether splits are found by known values alone."""
+        """Whether splits are chosen by known values only."""
         return self.missing in ("fractional", "surrogate")
 
     def to_kernel(self, **more):
@@ -36,10 +36,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class ColumnRules:
-    """What columns may do in one tree; the defaults bind nothing."""
+    """Constraints of columns in one tree; the defaults set none."""
 
     directions: tuple = ()  # by column: the value never falls (1), never rises (-1); 2: unused
-    groups: tuple = ()  # sets of columns that may meet in a branch
+    groups: tuple = ()  # sets of columns that may interact
     max_columns: int = 0  # in a branch; 0: any number
 
     def direction(self, column):
@@ -55,7 +55,7 @@ class ColumnRules:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Bins of all columns at N positions, as a full table and as the kernels want them.
+    """Bins of all columns at N positions, as a full table and in the format of the kernels.
 
     The last columns are sparse attributes, with a default bin each.
     """
@@ -95,7 +95,7 @@ class Table:
         )
 
     def look(self, column, offset):
-        """Bins of a column at an offset: OUTSIDE where the sequence ends before that, (N,)."""
+        """Bins of a column at an offset, OUTSIDE beyond the ends of a sequence, (N,)."""
         seen = np.full(self.n_positions, OUTSIDE)
         for begin, end in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             for t in range(begin, end):
@@ -125,7 +125,7 @@ class Table:
 class Node:
     value: np.float32
     weight: np.float32
-    examples: list  # numbers of the examples that are here
+    examples: list  # numbers of the examples in the node
     depth: int
     column: int = -1
     offset: int = 0
@@ -134,7 +134,7 @@ class Node:
     gain: float = 0.0  # float32 as well, where there is one
     bounds: tuple = (-np.inf, np.inf)  # of the steps below it
     branch: frozenset = frozenset()  # columns split on above it
-    fraction: float = -1.0  # of missing values that goes left, if they go both ways
+    fraction: float = -1.0  # share of missing values that goes left, if they go both ways
     surrogates: list = field(default_factory=list)  # (column, offset, bins that go left)
 
 
@@ -227,7 +227,7 @@ class Grower:
         return [self.consider(parent.left), self.consider(parent.left + 1)]
 
     def divide(self, parent, bins, left, right):
-        """The sides of a split, which send what is missing both ways, or ask surrogates."""
+        """The sides of a split; missing values go both ways, or by surrogates."""
         missing = [i for i in parent.examples if bins[i] == MISSING]
         left = [i for i in left if bins[i] != MISSING]
         right = [i for i in right if bins[i] != MISSING]
@@ -344,14 +344,14 @@ class Grower:
                 if lighter < least_weight:
                     continue
                 gain = self.score(left, node.bounds) + self.score(right, node.bounds) - whole
-                # The first of equals stays.
+                # Of equal splits, the first is kept.
                 if gain > least and self.in_order(column, left, right, node.bounds):
                     least = gain
                     best = Candidate(number, gain, column, offset, left_bins)
         return best
 
     def all_ways_to_cut(self, column, offset, examples, bins):
-        """The same, with what missing values do."""
+        """The same, with directions of missing values."""
         if column >= self.table.bins.shape[1] or self.rules.missing == "learned":
             yield from self.ways_to_cut(column, offset, examples, bins)
         elif self.rules.by_known:
@@ -378,7 +378,7 @@ class Grower:
         return gradient * gradient / divisor
 
     def ways_to_cut(self, column, offset, examples, bins):
-        """Sets of bins to go left, in the order in which they are tried."""
+        """Sets of bins that go left, in the order in which they are tried."""
         n_bins = int(self.table.n_bins[column])
         by_bin = {b: [i for i in examples if bins[i] == b] for b in {bins[i] for i in examples}}
         seen = sorted(by_bin.keys() - {MISSING, OUTSIDE})

@@ -1,4 +1,4 @@
-"""Random batches over every kind of trellis, and every function that takes them."""
+"""Random batches for every kind of trellis, and all functions that accept them."""
 
 from itertools import product
 

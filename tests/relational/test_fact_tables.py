@@ -112,12 +112,12 @@ def test_mistakes(parameters, kind, message):
 
 def test_no_tables():
     lists = pd.DataFrame({"id": [[1]], "w": ["a"]})
-    with pytest.raises(TypeError, match="column 'id' of events holds lists, dicts or such; expec"):
+    with pytest.raises(TypeError, match="column 'id' of events contains lists, dicts or other ob"):
         Atoms.from_tables(lists)
-    with pytest.raises(TypeError, match="column 'id' of events holds lists, dicts or such; expec"):
+    with pytest.raises(TypeError, match="column 'id' of events contains lists, dicts or other ob"):
         Atoms.from_tables(lists, key="id")
     events = pd.DataFrame({"k": [1], "w": ["a"]})
-    with pytest.raises(TypeError, match=r"'k' of tables\['b'\] holds lists, dicts or such; expec"):
+    with pytest.raises(TypeError, match=r"'k' of tables\['b'\] contains lists, dicts or other ob"):
         Atoms.from_tables(events, {"b": pd.DataFrame({"k": [[1]]})}, key="k")
     with pytest.raises(TypeError, match="tables is of type list; expected a dict of DataFrames by"):
         Atoms.from_tables(events, [])

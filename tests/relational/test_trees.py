@@ -266,7 +266,7 @@ def test_a_checkpoint_of_other_queries(tmp_path):
     path = tmp_path / "kept"
     other = clone(QUERIES).set_params(window=1)
     TreeCRF(queries=other, n_rounds=1, **GROWING).fit(X, Y, checkpoint=Checkpoint(path, every=1))
-    with pytest.raises(ValueError, match="belongs to another training"):
+    with pytest.raises(ValueError, match="belongs to another training run"):
         TreeCRF(queries=QUERIES, **GROWING).fit(X, Y, checkpoint=Checkpoint(path))
 
 

@@ -208,7 +208,7 @@ def test_how_it_looks():
     ("changes", "message"),
     [
         ({"right": [1.5, 1]}, "cell 0 has 1.5 right of 3; expected whole numbers"),
-        ({"right": [1, 4]}, "cell 1 has 4 right of 3; expected whole numbers, not negative"),
+        ({"right": [1, 4]}, "cell 1 has 4 right of 3; expected whole numbers of at least 0"),
         ({"right": [-1, 1]}, "cell 0 has -1 right of 3"),
         ({"right": [np.nan, 1]}, "cell 0 has nan right of 3"),
         ({"right": [[1, 2]]}, r"right must be an array \(n,\) of counts, .* got shape \(1, 2\)"),

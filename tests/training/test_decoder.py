@@ -1,4 +1,4 @@
-"""The decoder of a model: how far marginals lead, and what follows from it."""
+"""The choice of the decoder by the difference in accuracy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Eval metrics: those that are known by name, functions, scorers, and what is none."""
+"""Eval metrics: names, functions, scorers, and invalid values."""
 
 import re
 
@@ -201,7 +201,7 @@ def test_an_eval_set_of_one_label_is_measured_without_a_word(make):
 
 
 class Sinking:
-    """A metric that falls at every call, but for a rise at the third."""
+    """A metric that decreases at every call, except for the third."""
 
     def __init__(self):
         self.figures = [3.0, 2.0, 4.0, *range(0, -100, -1)]

@@ -1,4 +1,4 @@
-"""Eval sets: reading data set aside, and figures from their scores."""
+"""Eval sets: reading them, and metrics from their scores."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What training tells about itself, and when it ends, for both estimators."""
+"""History, early stopping and progress of training, for both estimators."""
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def test_several_eval_sets(simple):
     assert kind.best_of(named) == 1 + int(np.argmin(own["eval_loss"]))
 
 
-# Stopping early.
+# Early stopping.
 
 
 @pytest.mark.parametrize("metric", ["loss", "accuracy"])

@@ -1,4 +1,4 @@
-"""Penalties of label patterns: given ones, and those that the labels call for."""
+"""Penalties of label patterns: given ones, and automatic ones."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Trainings that were stopped go on from their checkpoints, and give the same model file."""
+"""Stopped training runs are resumed from checkpoints, with the same model file."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_a_training_that_starts_from_another_model(estimator, objective, checkpo
     assert saved(crf, tmp_path) == whole
     if estimator is TreeCRF:
         assert crf.n_rounds_ == 19
-    with pytest.raises(ValueError, match=r"another training: init is not what it was; delete"):
+    with pytest.raises(ValueError, match=r"another training run: init has changed; delete"):
         crf.fit(X, Y, **options | {"init": other}, checkpoint=checkpoint)
 
 

@@ -1,4 +1,4 @@
-"""The loop around an update: history, the best step, who is told, and when training ends."""
+"""The training loop: history, the best step, callbacks, and early stopping."""
 
 import numpy as np
 import pytest

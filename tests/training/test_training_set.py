@@ -1,4 +1,4 @@
-"""Training sets: classes that are learnt or known already, and what is made of the labels."""
+"""Training sets: classes from the labels or given, and codes of labels."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Trials of both decoders: what they learn from and test, what comes out, what is left alone."""
+"""Trials of both decoders: training and test pieces, results, and no side effects."""
 
 import numpy as np
 import pandas as pd

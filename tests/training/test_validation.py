@@ -1,4 +1,4 @@
-"""Holding out: which sequences, which part of a lone one, and what is learnt from the others."""
+"""Held-out data: which sequences, which part of a single one, and training on the others."""
 
 import re
 
@@ -15,7 +15,7 @@ Y = [["a", "b"], ["b"], ["a", "a", "b"], ["b", "a"], ["a"], ["b", "b"]]
 
 
 def divide(y, share=0.34, seed=None, sample_weight=None, X=None, **parameters):
-    """What is learnt from and what is held out, as lists of (sequence, position)."""
+    """Training and held-out positions, as lists of (sequence, position)."""
     if X is None:
         X = [np.array([[s, t] for t in range(len(labels))]) for s, labels in enumerate(y)]
     labelled = read_labelled(

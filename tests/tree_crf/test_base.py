@@ -193,7 +193,9 @@ def test_the_base_is_trained_on_all():
         crf = trees(base=small(LinearCRF), base_folds=folds).fit(X, Y)
         assert_same_model(crf.base_, LINEAR)
     early = trees(base=small(LinearCRF), early_stopping_rounds=2, validation_fraction=0.3)
-    assert early.fit(X, Y).base_.loss_ != LINEAR.loss_  # it has not seen what was held out
+    assert (
+        early.fit(X, Y).base_.loss_ != LINEAR.loss_
+    )  # it was not trained on the held-out sequences
 
 
 def test_more_folds_than_sequences():
@@ -260,7 +262,7 @@ def test_checkpoints_know_the_base(tmp_path):
     kept = Checkpoint(tmp_path / "kept", every=1)
     trees(base=small(LinearCRF)).fit(X, Y, checkpoint=kept)
     trees(base=small(LinearCRF, verbose=0, n_jobs=2)).fit(X, Y, checkpoint=kept)
-    message = "base is not what it was"
+    message = "base has changed"
     other = trees(base=small(LinearCRF, reg_lambda=3.0))
     refuses(ValueError, message, other.fit, X, Y, checkpoint=kept)
     refuses(ValueError, message, trees(base=LINEAR).fit, X, Y, checkpoint=kept, X_base=X[::1])
@@ -393,7 +395,7 @@ def test_a_base_is_left_as_it_is():
 def test_pages_and_notebooks_name_it(tmp_path):
     crf = trees(base=LINEAR).fit(X, Y)
     (note,) = write_report(crf, tmp_path / "page.html")
-    assert note.startswith("Features and trees are those on top of the base, a LinearCRF;")
+    assert note.startswith("Features and trees are those on top of the base model;")
     assert "Weights of the base" in (tmp_path / "page.html").read_text()
     assert "a LinearCRF" in crf._repr_html_()
     write_report(trees(base=crf).fit(X, Y), tmp_path / "page.html")

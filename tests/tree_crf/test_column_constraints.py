@@ -1,4 +1,4 @@
-"""Monotone and interaction constraints, as users meet them."""
+"""Monotone and interaction constraints of TreeCRF."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Trees that ask about labels before a position: what they can learn, and that they learn it."""
+"""Trees that split on previous labels: what they can learn."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ X, Y = make_data(n_sequences=8, longest=4, seed=2)
 
 
 def flips(n_sequences, seed, noise=0.05, longest=12):
-    """A label is the one before it, or the other one where x is 1, but for some noise."""
+    """A label equals the previous one, or flips where x is 1, with some noise."""
     rng, xs, ys = np.random.default_rng(seed), [], []
     for _ in range(n_sequences):
         x = rng.integers(0, 2, (longest, 1)).astype(float)

@@ -1,4 +1,4 @@
-"""Data at the edge of what can be learnt from."""
+"""Edge cases of training data."""
 
 import numpy as np
 import pandas as pd

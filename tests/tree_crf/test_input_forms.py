@@ -20,7 +20,7 @@ def fit(X, y=Y, **options):
 
 
 def copy_window(x, before, after):
-    """Columns of neighbours beside a position's own, NaN beyond the ends."""
+    """Columns of a position and its neighbours, NaN beyond the ends."""
     parts = []
     for offset in range(-before, after + 1):
         moved = np.full(x.shape, np.nan)

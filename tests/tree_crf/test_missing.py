@@ -1,4 +1,4 @@
-"""TreeCRF with missing values, in every way that it knows."""
+"""TreeCRF with missing values, with all methods."""
 
 import numpy as np
 import pandas as pd

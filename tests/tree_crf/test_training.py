@@ -1,4 +1,4 @@
-"""What training tells about itself, and when it ends."""
+"""Attributes of training, early stopping, warm start."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_the_history_has_the_share_of_labels_that_are_right():
     assert crf.history_["accuracy"][-1] == likeliest.mean()
 
 
-# Stopping early.
+# Early stopping.
 
 
 def test_training_ends_when_nothing_is_left_to_learn():
@@ -37,7 +37,7 @@ def test_training_ends_when_nothing_is_left_to_learn():
     assert len(crf.history_["loss"]) == crf.n_rounds_
 
 
-# Going on from another model.
+# Warm start.
 
 
 def test_the_loss_where_nothing_more_was_learnt():

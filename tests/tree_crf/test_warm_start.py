@@ -1,4 +1,4 @@
-"""Training that goes on from another model."""
+"""Warm start from another model."""
 
 import numpy as np
 import pandas as pd

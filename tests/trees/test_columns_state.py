@@ -1,4 +1,4 @@
-"""Columns in model files: equal after a round trip, and refused in words if they make no sense."""
+"""Columns in model files: equal after saving and loading; inconsistent ones are refused."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Trees that ask about labels before a position: grown and walked as if all were copied out."""
+"""Trees that split on previous labels: grown and walked as with explicit copies."""
 
 import numpy as np
 import pytest

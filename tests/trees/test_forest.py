@@ -119,7 +119,7 @@ def test_few_rows_and_many_have_the_same_scores(kinds, window):
 @pytest.mark.parametrize("max_splits", [2, 63, 64, 255, 256])  # leaves of a mask, and of a byte
 @pytest.mark.parametrize("kind", ["dense", "attributes"])
 def test_blocks_of_rows_are_walked_as_by_hand(kind, max_splits, window):
-    # Columns of one kind have walks of their own; a block has 64 rows, a few more are walked alone.
+    # Each kind of column has its own walk; a block has 64 rows, and the rest is walked separately.
     rng = np.random.default_rng(max_splits)
     dense, attributes = list(COLUMNS)[:5], [name for name in ATTRIBUTES if name != "categories"]
     columns = (dense, []) if kind == "dense" else ([], attributes)

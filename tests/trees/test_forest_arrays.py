@@ -1,4 +1,4 @@
-"""Arrays that are no forest are refused."""
+"""Arrays that are not a valid forest are refused."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def test_a_key_depends_on_seed_round_and_purpose():
 
 
 def test_keys_stay_what_they_are():
-    # A training that goes on draws what it would have drawn, in a later version too.
+    # A resumed training run draws the same numbers, in later versions too.
     assert draw_key(0, 0, Purpose.SEQUENCES) == 15793235383387715774
     assert draw_key(7, 12, Purpose.EXAMPLES) == 14215526237112571632
 

@@ -1,4 +1,4 @@
-"""Calls of the tree kernels that make no sense, refused in words."""
+"""Invalid calls of the tree kernels are refused with a clear error."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Calls of the trellis: any batch, any threads, what is wrong with them, Ctrl-C."""
+"""Calls of the trellis: any batch, any number of threads, errors, Ctrl-C."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Inference at its limits: long, far apart, nearly nothing, nothing at all."""
+"""Inference at its limits: long sequences, large scores, tiny probabilities, empty input."""
 
 import itertools
 from dataclasses import replace

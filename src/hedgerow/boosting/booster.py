@@ -106,6 +106,7 @@ class Booster(Update[Binned]):
         self.training = training
         self.targets = targets = training.targets
         self.grammar = training.grammar
+        self._longest = training.grammar.patterns.longest
         self.trellis = targets.trellis
         self.settings = settings
         self.schedule = schedule
@@ -118,7 +119,8 @@ class Booster(Update[Binned]):
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
         self.trees = train(self._bound, scores)
-        self._ahead: PatternSlopes | None = None  # of a round whose trees grow already
+        # What `_begin` found for the next round, if that has begun already.
+        self._ahead: tuple[PatternSlopes, NDArray[np.float64]] | None = None
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -211,11 +213,8 @@ class Booster(Update[Binned]):
         """Do a round; returns what it has learned, or None if nothing is left to learn."""
         number, iterate, direction = self.n_done, self.iterate, self.direction
         may_improve = self.settings.draws or self.schedule.changes_after(number)
-        slopes = self._derive(number) if self._ahead is None else self._ahead
+        slopes, step = self._begin(number) if self._ahead is None else self._ahead
         self._ahead = None
-        step = self._pattern_step(slopes)
-        if self.trees.works_ahead:  # the full step is nearly always the one that is taken
-            self.trees.start_measuring(iterate.objective, iterate.arcs(iterate.weights + step))
         trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals have been overwritten by slopes
@@ -235,17 +234,26 @@ class Booster(Update[Binned]):
             return None
         part = direction.part(size or 0.0)
         if size is not None and self._may_begin(number + 1):
-            self._ahead = self._derive(number + 1)
+            self._ahead = self._begin(number + 1)
         return part
 
-    def _derive(self, number: int) -> PatternSlopes:
-        """The slopes that a round starts from; its trees begin to grow."""
-        self.iterate.turn_to(self.schedule.objective_of(number))
+    def _begin(self, number: int) -> tuple[PatternSlopes, NDArray[np.float64]]:
+        """The slopes that a round starts from, and its step of the weights of label patterns.
+
+        Its trees begin to grow, and the full step begins to be measured: it is nearly always taken.
+        """
+        iterate, trees = self.iterate, self.trees
+        iterate.turn_to(self.schedule.objective_of(number))
         if self.schedule.changes_at(number):
             self.direction.forget()
-        slopes = self.iterate.derive()
-        self.trees.start_growing(number)
-        return slopes
+        slopes = iterate.derive()
+        trees.start_growing(number)
+        step = self._pattern_step(slopes)
+        if trees.works_ahead:
+            may_follow = self._may_begin(number + 1) and not self._is_exact(number)
+            arcs = iterate.arcs(iterate.weights + step)
+            trees.start_measuring(iterate.objective, arcs, number + 1 if may_follow else None)
+        return slopes, step
 
     def _may_begin(self, number: int) -> bool:
         """Whether a round may begin before the figures of the one before it are noted."""
@@ -269,7 +277,7 @@ class Booster(Update[Binned]):
 
     def _is_exact(self, number: int) -> bool:
         """Whether a round optimises the weights of label patterns exactly."""
-        return self.settings.exact_rounds.include(number + 1, self.grammar.patterns.longest)
+        return self.settings.exact_rounds.include(number + 1, self._longest)
 
     def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
         """The direction of a round and its step rule."""

@@ -36,6 +36,7 @@ class SuffixTree:
 
     def __init__(self, patterns: Patterns) -> None:
         self.parents = patterns.suffixes()
+        self._has_parents = bool((self.parents >= 0).any())
         lengths = patterns.lengths
         self._levels = [np.flatnonzero(lengths == n) for n in range(patterns.longest, 1, -1)]
 
@@ -83,6 +84,8 @@ class SuffixTree:
 
     def _add_up(self, children: NDArray[np.intp], values: Vector) -> Vector:
         """Sums of the values of some patterns, by parent, (P,)."""
+        if not self._has_parents:  # as in first-order chains
+            return np.zeros(len(self.parents))
         parents = self.parents[children]
         inner = parents >= 0
         sums = np.bincount(parents[inner], values[inner], len(self.parents))

@@ -158,8 +158,13 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Start growing the trees of a round."""
         return
 
-    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
-        """Start measuring the scores with the trees being grown, unscaled, and scores of arcs."""
+    def start_measuring(
+        self, objective: TrainingObjective, arcs: NDArray[np.float64], following: int | None
+    ) -> None:
+        """Start measuring the scores with the trees being grown, unscaled, and scores of arcs.
+
+        ``following``: the number of the round that will learn from them; None: no growing yet.
+        """
         return
 
     @abstractmethod

@@ -25,7 +25,7 @@ EXAMPLES = """\
   hedgerow demo
 """
 # The two models and their orders.
-MODELS = {"each letter for itself": 0, "with three letters before": 3}
+MODELS = {"letters separately": 0, "with 3 previous letters": 3}
 N_ROUNDS = 20
 N_WORDS = 8
 MAX_LETTERS = 9  # 80 columns
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     X, y, fold = load_ocr()
     train, test = [i for i, f in enumerate(fold) if f], [i for i, f in enumerate(fold) if not f]
     y_test = [y[i].tolist() for i in test]
-    print(f"handwritten words: {len(train):,} to learn from, {len(test):,} to read", flush=True)
+    print(f"handwritten words: {len(train):,} for training, {len(test):,} for testing", flush=True)
     rows, readings = [], [list(map("".join, y_test))]
     for name, order in MODELS.items():
         begin = time.monotonic()
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         shares = [format_share(scores.accuracy), format_share(scores.sequence_accuracy)]
         rows.append([name, *shares, f"{time.monotonic() - begin:.1f}"])
         readings.append(list(map("".join, predicted)))
-    print(f"\n{format_table(['read right', 'letters', 'words', 'seconds'], rows)}\n")
+    print(f"\n{format_table(['correct', 'letters', 'words', 'seconds'], rows)}\n")
     show_words([X[i] for i in test], list(zip(*readings, strict=True)))
 
 

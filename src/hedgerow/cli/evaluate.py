@@ -30,7 +30,8 @@ Compare the labels of a file with the predictions of a model.
 
 Prints the accuracy with both decoders, the share of sequences without an error,
 precision, recall and F1 of every label, the most frequent confusions, and the
-log-likelihood. All but the first use the decoder of the model, or --decode.
+log-likelihood. All scores except the accuracies use the decoder of the model,
+or --decode.
 
 If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
 counted as in the CoNLL evaluation script. A label that did not occur in
@@ -152,7 +153,7 @@ class Result:
 def run(options: argparse.Namespace) -> None:
     """Score one or two models, and print the scores."""
     if options.other is not None and options.file == "-":
-        raise CommandError("two models read the file twice; save standard input to a file")
+        raise CommandError("two models cannot both read standard input; save it to a file")
     first = label_file(options.model, options)
     result = score(options.model, first, options.strict)
     if options.other is None:
@@ -276,7 +277,9 @@ def print_two(
     ]
     header = ["McNemar's test", "only the first right", "only the second right", "p"]
     print(f"\n{format_table(header, rows)}")
-    print("\nneighbouring positions are hardly independent: sequences are the safer test")
+    print(
+        "\nneighbouring positions are not independent: the test of whole sequences is more reliable"
+    )
 
 
 def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:

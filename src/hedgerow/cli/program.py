@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _forget_stdout() -> None:
-    """Discard what is left in the buffer: nobody reads it."""
+    """Discard the rest of the buffer: the reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -76,7 +76,7 @@ class ThreadComm:
             self._slots[self.rank] = value
             self._barrier.wait()
             found = list(self._slots)
-            self._barrier.wait()  # nobody goes on before all have read
+            self._barrier.wait()  # no thread continues before all have read
         except BrokenBarrierError:
             raise LostContactError(
                 f"worker {self.rank} of {self.size} waits for a worker that has failed or did not "

@@ -1,7 +1,7 @@
-"""Tracker: where the workers of a training find each other, in a process of its own.
+"""Tracker: connects the workers of a training run, in a separate process.
 
-XGBoost's tracker ends its process if a worker goes away while it is being connected. That must not
-be the process of the user.
+XGBoost's tracker ends its process if a worker is lost while it connects. That must not be the
+user's process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Arguments = dict[str, Any]
 
 @contextmanager
 def track(n_workers: int, host: str) -> Iterator[Arguments]:
-    """Arguments with which workers connect to each other, while the ``with`` lasts."""
+    """Arguments with which workers connect to each other, valid within the ``with`` block."""
     with start_tracking(n_workers, host) as found:
         yield found.result()
 
@@ -67,14 +67,14 @@ class TrackerProcess:
 
     @classmethod
     def running(cls) -> TrackerProcess:
-        """The process, which is there from now on."""
+        """The process, started if necessary."""
         with cls._lock:
             if cls._current is None or cls._current._process.poll() is not None:
                 cls._current = cls()
             return cls._current
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Start a tracker; returns with what workers connect to it."""
+        """Start a tracker; returns the arguments with which workers connect to it."""
         with self._lock:
             self._write(request)
             out = self._file(self._process.stdout)
@@ -101,7 +101,7 @@ class TrackerProcess:
         try:
             print(json.dumps(request), file=self._process.stdin, flush=True)
         except (OSError, ValueError):
-            return  # it has ended, which whoever waits for an answer will see
+            return  # it has ended, which the next request for an answer will notice
 
     def _file(self, file: IO[str] | None) -> IO[str]:
         assert file is not None
@@ -109,10 +109,10 @@ class TrackerProcess:
 
 
 def main() -> None:
-    """Start a tracker for every line with a number of workers, and end it when asked to."""
+    """Start a tracker for each line that is a number of workers, and end it on request."""
     from xgboost.tracker import RabitTracker
 
-    # All that it would say from now on is why it ends, which the workers say themselves.
+    # From here on it would only print why it ends, which the workers report themselves.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     trackers: dict[str, Any] = {}
     for line in sys.stdin:
@@ -132,7 +132,7 @@ def main() -> None:
 def _end(tracker: Any) -> None:
     from xgboost.core import XGBoostError
 
-    with suppress(XGBoostError):  # of workers that are gone
+    with suppress(XGBoostError):  # the connections of workers that are gone
         tracker.free()
 
 

@@ -1,1 +1,1 @@
-"""Training and prediction on one GPU. Nothing here is imported before it is asked for."""
+"""Training and prediction on one GPU. Nothing here is imported before it is used."""

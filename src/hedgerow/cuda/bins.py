@@ -1,4 +1,4 @@
-"""Bins of the columns of some sequences on a device, and trees that are walked with them."""
+"""Bins of the columns of some sequences on a device, and walking trees with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.trees.forest import Forest
 
 __all__ = ["NODE", "DeviceBins", "DeviceTrees", "fill_absent", "pack_nodes"]
 
-# A node of a tree, as kernels/tree_nodes.cuh has it.
+# A node of a tree, as in kernels/tree_nodes.cuh.
 NODE = np.dtype(
     [
         ("column", "<i4"),
@@ -31,16 +31,16 @@ NODE = np.dtype(
 )
 MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
 THREADS = 256
-BLOCKS = 8  # of a multiprocessor
+BLOCKS, SHARED = 8, 176 << 10  # blocks of a multiprocessor, and memory that they share
 
 
-# Nodes of trees that a block has in shared memory, and the size of each there.
-FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 16, 56 << 10
+# Maximum number of nodes in the shared memory of a block, and the size of each there.
+FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 8, 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceTrees:
-    """Trees on a device, those of an output one after the other.
+    """Trees on a device, ordered by output.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class DeviceTrees:
     sizes : (T,) int32
         Number of nodes of each tree.
     weights : (T,) float64
-        What the values of its leaves are multiplied by.
+        Factor of the values of its leaves.
     starts : (K + 1,) int32
         Trees of output k are [k] to [k + 1] - 1.
     groups : (n + 1,) int32
         Blocks of threads have the outputs [i] to [i + 1] - 1.
     capacity : int
-        How many nodes a block has room for; 0: trees are too large for it.
+        Number of nodes that fit into a block; 0: trees are too large.
     """
 
     nodes: DeviceArray
@@ -110,7 +110,7 @@ class DeviceBins:
     n_words : int
         Number of words.
     may_miss : (C,) bool
-        Which columns miss values anywhere, or could.
+        Which columns have missing values, or may have some.
     neighbours : arrays
         Position of each row, -1 for padding; row of each position; how many positions of its
         sequence come before and after it, up to 255, by row.
@@ -146,16 +146,22 @@ class DeviceBins:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks a kernel over all rows has."""
+        """Number of blocks of a kernel over all rows."""
         return max(
             1, min(-(-self.layout.n_rows // THREADS), BLOCKS * self.device.n_multiprocessors)
         )
 
-    def put(self, by_position: NDArray[Any]) -> DeviceArray:
-        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding."""
+    def put(self, by_position: NDArray[Any], out: DeviceArray | None = None) -> DeviceArray:
+        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding.
+
+        ``out``: where it is written to; None: to a new array.
+        """
         by_row = np.zeros((self.layout.n_rows, *by_position.shape[1:]), by_position.dtype)
         by_row[self.layout.rows] = by_position
-        return self.device.upload(by_row)
+        if out is None:
+            return self.device.upload(by_row)
+        self.device.write(by_row, out)
+        return out
 
     def by_column(self) -> DeviceArray:
         """The same bins, (C, n_rows)."""
@@ -167,7 +173,7 @@ class DeviceBins:
         return columns
 
     def add_forest(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
-        """Fill ``out`` (n_rows, K), which may be ``scores``, with scores and what trees add."""
+        """Fill ``out`` (n_rows, K), which may be ``scores``, with scores plus values of trees."""
         device = self.device
         order = np.argsort(forest.outputs, kind="stable")
         counts = np.bincount(forest.outputs, minlength=forest.n_outputs)
@@ -192,7 +198,7 @@ class DeviceBins:
     def add_round(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> bool:
         """The same with one tree of each output, (K, n) nodes; False: they are too large for it.
 
-        Faster with many outputs: threads that are side by side read the same row.
+        Faster with many outputs: neighbouring threads read the same row.
         """
         n_outputs, n_nodes = trees.nodes.shape[:2]
         together = min(
@@ -201,7 +207,9 @@ class DeviceBins:
         if together == 0:
             return False
         n_groups, n_rows = -(-n_outputs // together), self.layout.n_rows
-        most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
+        # No more than can be resident at a time, since each copies its trees.
+        n_blocks = min(BLOCKS, SHARED // (STEP_BYTES * n_nodes * together))
+        most = max(1, n_blocks * self.device.n_multiprocessors // n_groups)
         n_blocks = max(1, min(-(-n_rows * together // THREADS), most))
         self.kernels.launch(
             "add_round", (n_blocks, n_groups), THREADS, trees.nodes, n_nodes, trees.weights,

@@ -35,7 +35,7 @@ RUN, RUN_THREADS = 16, 64
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What some scores expect of the labels, all sequences together."""
+    """Expected counts of labels, over all sequences."""
 
     loss: float
     """Negative log-likelihood of the labels, weights included; minus log Z without labels."""
@@ -44,11 +44,13 @@ class Expected:
     arc_curvatures: NDArray[np.float64]
     """(K, K) sum over all positions of gamma p (1 - p), p the probability of the pair."""
     n_right: int
-    """How many labels are those that were given, if there are any."""
+    """Number of predicted labels that are correct, if there are any labels."""
+    repaired: bool = False
+    """Whether marginals and gammas on the device were corrected after the measurement."""
 
 
 class DeviceChain:
-    """Forward-backward of the same sequences, time and again.
+    """Repeated forward-backward of the same sequences.
 
     Parameters
     ----------
@@ -61,11 +63,11 @@ class DeviceChain:
     codes : (N,) int32, optional
         The labels.
     weights : (S,), optional
-        How much each sequence counts in sums over sequences.
+        Weight of each sequence in sums over sequences.
     position_weights : (N,), optional
-        How much each position counts in the likelihood, the weight of its sequence included.
+        Weight of each position in the likelihood, including the weight of its sequence.
     decode
-        How labels are decoded to be compared with those that are given.
+        The decoder for counting correct labels.
 
     Attributes
     ----------
@@ -119,10 +121,11 @@ class DeviceChain:
         self._n_blocks, self._n_threads, self._n_sums = self._grid()
         self._partial = device.empty((3 + 2 * n_arcs, self._n_sums), np.float64)
         self._found = device.empty(3 + 2 * n_arcs, np.float64)
-        # Of decoders and tangents, made when they are asked for.
+        self._fetched: Callable[[], NDArray[np.float64]]
+        # Arrays of decoders and tangents, allocated when first used.
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
-        self._recordings: dict[tuple[int, bool], tuple[DeviceArray, Callable[[], None]]] = {}
+        self._recordings: dict[tuple[int, bool, bool], tuple[DeviceArray, Callable[[], None]]] = {}
         self._prepare_pieces()
         self.weighted = None
         if position_weights is not None:
@@ -131,20 +134,22 @@ class DeviceChain:
             )
 
     def _grid(self) -> tuple[int, int, int]:
-        """Blocks, threads of a block, and how many partial sums there are of each kind."""
+        """Number of blocks, of threads per block, and of partial sums of each kind."""
         n_pieces, n_labels = self.layout.n_pieces, self.n_labels
         if n_labels <= FEW_LABELS:
             n_blocks = max(1, -(-n_pieces // THREADS))
             return n_blocks, THREADS, n_blocks * (THREADS // 32)
         n_groups = GROUPS if n_labels <= 32 else 1
         n_lanes, per_block = 32 * -(-n_labels // 32), BLOCKS
-        if n_labels <= 32:  # as many as can be there at a time: a thread has rows of matrices
+        if (
+            n_labels <= 32
+        ):  # as many as can be resident at a time, since a thread holds rows of matrices
             per_block = REGISTERS // (32 * GROUPS * (50 + 6 * n_labels))
         n_blocks = max(1, min(-(-n_pieces // n_groups), per_block * self.device.n_multiprocessors))
         return n_blocks, n_lanes * n_groups, n_blocks * n_groups
 
     def _prepare_pieces(self) -> None:
-        """Arrays for what enters and leaves the pieces of sequences that are cut."""
+        """Arrays for the messages at both ends of the pieces of long sequences."""
         self._entering = self._leaving = self._before = self._after = None
         if self.layout.starts is None:
             return
@@ -175,18 +180,27 @@ class DeviceChain:
         return self.collect(scores, arcs, by_position=by_position)
 
     def launch(
-        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+        self,
+        scores: DeviceArray,
+        arcs: NDArray[np.float64],
+        *,
+        by_position: bool = False,
+        fill: Callable[[], None] | None = None,
     ) -> None:
-        """Let the device begin with a measurement."""
+        """Launch a measurement.
+
+        ``fill`` launches what fills the scores before, and is the same each time for these scores.
+        """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
-        self._recorded(scores, self.weighted if by_position else None)()
+        self._recorded(scores, self.weighted if by_position else None, fill)()
+        self._fetched = self.device.fetch(self._found)
 
     def collect(
         self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
     ) -> Expected:
-        """What was found by the launch before, of the same scores."""
+        """Results of the previous launch, with the same scores."""
         weighted = self.weighted if by_position else None
-        found = self.device.download(self._found)
+        found = self._fetched()
         loss, n_lost, n_right = found[:3].tolist()
         factors = np.exp(arcs - arcs.max())
         sums, curvatures = found[3:].reshape(2, *arcs.shape)
@@ -194,17 +208,27 @@ class DeviceChain:
         return expected if n_lost == 0 else self._repair(expected, scores, arcs, weighted)
 
     def _recorded(
-        self, scores: DeviceArray, weighted: WeightedLikelihood | None
+        self,
+        scores: DeviceArray,
+        weighted: WeightedLikelihood | None,
+        fill: Callable[[], None] | None,
     ) -> Callable[[], None]:
-        """The launches of a measurement, which are the same each time for the same array."""
-        key = id(scores), weighted is not None
+        """The launches of a measurement, recorded once for each array."""
+        key = id(scores), weighted is not None, fill is not None
         if key not in self._recordings:
-            steps = self.device.record(partial(self._launch, scores, weighted))
+            steps = self.device.record(partial(self._launch, scores, weighted, fill))
             self._recordings[key] = scores, steps
         return self._recordings[key][1]
 
-    def _launch(self, scores: DeviceArray, weighted: WeightedLikelihood | None) -> None:
+    def _launch(
+        self,
+        scores: DeviceArray,
+        weighted: WeightedLikelihood | None,
+        fill: Callable[[], None] | None,
+    ) -> None:
         """All kernels of a measurement."""
+        if fill is not None:
+            fill()
         launch, n_sequences = self.kernels.launch, self.layout.n_sequences
         factors, lost, messages = self._factors, self._lost, self._messages
         launch("exponentiate_arcs", 1, 256, self._arcs, factors, lost, n_sequences)
@@ -224,7 +248,7 @@ class DeviceChain:
             )  # fmt: skip
         n_groups = self._n_sums // self._n_blocks
         n_forward = self._n_blocks
-        if self.n_labels > FEW_LABELS:  # they leave no sums behind, and so may be many
+        if self.n_labels > FEW_LABELS:  # they compute no sums, so there may be many
             most = WARPS * self.device.n_multiprocessors
             n_forward = max(1, min(-(-self.layout.n_pieces // n_groups), most))
         launch(
@@ -265,7 +289,7 @@ class DeviceChain:
         return self._launch_viterbi(scores)
 
     def _launch_viterbi(self, scores: DeviceArray) -> DeviceArray:
-        """The same, with scores of label pairs that are there already."""
+        """The same, with scores of label pairs that are already on the device."""
         device, n_rows = self.device, self.layout.n_rows
         if self._decoded is None:
             self._best = device.empty((n_rows, self.n_labels), np.uint8)
@@ -286,7 +310,7 @@ class DeviceChain:
     def tangent(
         self, scores: DeviceArray, arcs: NDArray[np.float64], direction: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How marginals, (N, K), and expected label pairs, (K, K), change along a direction.
+        """Derivatives of marginals, (N, K), and of expected label pairs, (K, K), along a direction.
 
         The scores are those that were measured last, the direction (N, K) is one of them.
         """
@@ -337,7 +361,7 @@ class DeviceChain:
         arcs: NDArray[np.float64],
         weighted: WeightedLikelihood | None,
     ) -> Expected:
-        """Do sequences whose numbers are out of range once more, on the CPU, in log space."""
+        """Recompute sequences whose numbers are out of range, on the CPU, in log space."""
         lost = np.flatnonzero(self.device.download(self._lost))
         part, positions = self._part(lost, scores, arcs)
         rows = self.device.upload(self.layout.rows[positions])
@@ -361,6 +385,7 @@ class DeviceChain:
             expected.arc_sums + arc_sums,
             expected.arc_curvatures + mixing.arc_curvatures,
             expected.n_right + n_right,
+            repaired=True,
         )
 
     def _repair_weighted(

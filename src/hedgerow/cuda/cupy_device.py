@@ -14,13 +14,13 @@ from hedgerow.cuda.device import Device, DeviceArray, Kernels
 
 __all__ = ["CupyDevice", "find_device"]
 
-MORE_SHARED = 48 << 10  # memory that the threads of a block have without asking for more
+MORE_SHARED = 48 << 10  # shared memory of a block without a special request
 INSTALL = "pip install 'hedgerow[cuda]'"
 
 
 @cache
 def find_device() -> CupyDevice:
-    """The current GPU; raises ImportError or RuntimeError that say what is missing."""
+    """The current GPU; raises ImportError or RuntimeError with the reason if there is none."""
     try:
         import cupy
     except ImportError as error:
@@ -56,7 +56,7 @@ class CupyKernels(Kernels):
         *arguments: Any,
         shared_bytes: int = 0,
     ) -> None:
-        """Put the kernel behind all that was asked for before."""
+        """Enqueue the kernel in the stream."""
         function = self._functions.get(name)
         if function is None:
             function = self._functions[name] = self.module.get_function(name)
@@ -97,12 +97,12 @@ class CupyDevice(Device):
             return self.cupy.empty(shape, dtype)
 
     def clear(self, array: DeviceArray, byte: int = 0) -> None:
-        """By the GPU, without waiting for it."""
+        """On the GPU, asynchronously."""
         if array.nbytes:
             array.data.memset_async(byte, array.nbytes, self.stream)
 
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:
-        """As soon as the GPU gets there."""
+        """Asynchronously, in stream order."""
         out.set(array, stream=self.stream)
 
     def download(self, array: DeviceArray) -> NDArray[Any]:
@@ -112,7 +112,7 @@ class CupyDevice(Device):
         return found
 
     def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
-        """To memory that the GPU can write to; later work need not be done when it is there."""
+        """To pinned memory; does not wait for later work."""
         cuda = self.cupy.cuda
         memory = cuda.alloc_pinned_memory(array.nbytes)
         copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
@@ -136,16 +136,16 @@ class CupyDevice(Device):
             array[rows] = values
 
     def free_bytes(self) -> int:
-        """What the GPU has, and what CuPy holds of it but does not use."""
+        """Free memory of the GPU, plus free memory in CuPy's pool."""
         pool = self.cupy.get_default_memory_pool()
         return int(self.cupy.cuda.Device().mem_info[0]) + int(pool.free_bytes())
 
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
-        """A CUDA graph, from the second time on: the first one compiles what is not yet."""
+        """A CUDA graph, from the second call on: the first call compiles kernels if needed."""
         return Recorded(self, steps)
 
     def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> CupyKernels:
-        """By NVRTC; CuPy keeps what was compiled in a folder of the user's."""
+        """By NVRTC; CuPy caches compiled kernels in a folder of the user."""
         more = ("--std=c++17", f"--fmad={'false' if exact else 'true'}")
         module = self.cupy.RawModule(code=source, options=(*more, *options), backend="nvrtc")
         return CupyKernels(self, module)

@@ -1,4 +1,4 @@
-"""Device: where arrays lie and kernels run. The rest of this package knows CuPy by this alone."""
+"""Device: where arrays are stored and kernels run. Only its implementation uses CuPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ DeviceArray = Any
 FOLDER = Path(__file__).parent / "kernels"
 INCLUDE = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 
-# Kernels whose numbers are those of the CPU to the last bit: a product and a sum are rounded each.
+# Kernels whose results equal those of the CPU bit for bit: products and sums are rounded
+# separately.
 EXACT = ("trees",)
 
 
@@ -43,7 +44,7 @@ class Kernels(ABC):
 
 
 class Device(ABC):
-    """One device, on which all happens in the order in which it is asked for."""
+    """One device, which executes operations in order."""
 
     n_multiprocessors: int
     shared_bytes: int
@@ -66,11 +67,11 @@ class Device(ABC):
 
     @abstractmethod
     def download(self, array: DeviceArray) -> NDArray[Any]:
-        """Copy an array from the device, once it has done all that it was asked for."""
+        """Copy an array from the device, after all previous operations."""
 
     @abstractmethod
     def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
-        """Begin to copy an array from the device; what waits for the copy, and returns it."""
+        """Start copying an array from the device; returns a function that waits for it."""
 
     @abstractmethod
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
@@ -86,11 +87,11 @@ class Device(ABC):
 
     @abstractmethod
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
-        """What does the same launches as ``steps`` does now, which must be the same each time."""
+        """A function that repeats the launches of ``steps``, which must always be the same."""
 
     @abstractmethod
     def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> Kernels:
-        """Compile some source; ``exact``: no product and sum may become one operation."""
+        """Compile source code; ``exact``: no fused multiply-add."""
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
         """An array of zeros."""
@@ -106,7 +107,7 @@ class Device(ABC):
         return copy
 
     def kernels(self, name: str, n_labels: int) -> Kernels:
-        """Kernels of a source file, compiled when they are first asked for."""
+        """Kernels of a source file, compiled when first used."""
         if (name, n_labels) not in self._kernels:
             self._kernels[name, n_labels] = self.compile(
                 read_source(name), (f"-DN_LABELS={n_labels}",), exact=name in EXACT
@@ -115,7 +116,7 @@ class Device(ABC):
 
 
 def read_source(name: str) -> str:
-    """The text of a source file, with those that it includes in place, each once."""
+    """The text of a source file, with its includes inlined, each once."""
     seen: set[str] = set()
 
     def include(file: str) -> str:

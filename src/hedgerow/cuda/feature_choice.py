@@ -9,16 +9,16 @@ from hedgerow.trees.learner import GrowthRules
 
 __all__ = ["choose_features", "count_features_of_node", "derive_keys"]
 
-TREE_COLUMNS = 1  # purpose of random numbers, as feature_choice.cpp has it
+TREE_COLUMNS = 1  # purpose of random numbers, as in feature_choice.cpp
 
 
 def count_share(share: float, n_features: int) -> int:
-    """How many features are chosen of so many: at least one."""
+    """Number of features that are chosen, at least one."""
     return max(1, int(np.floor(share * n_features + 0.5)))
 
 
 def count_features_of_node(rules: GrowthRules, n_features: int) -> int:
-    """How many of its tree's features a node may use; 0: all of them."""
+    """Number of its tree's features that a node may use; 0: all of them."""
     if rules.colsample_bynode >= 1:
         return 0
     of_tree = n_features

@@ -1,4 +1,4 @@
-"""Layout: where on a device the positions of sequences are, so that threads read side by side."""
+"""Layout: the rows of positions on a device, so that neighbouring threads read adjacent memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 __all__ = ["FEW_LABELS", "Layout"]
 
-# With up to so many labels a thread works on a sequence, with more of them a warp.
+# With up to this many labels a thread processes a sequence, with more a warp.
 FEW_LABELS = 8
 WARP = 32
-# Longer sequences are cut into pieces, if there are few labels; longer ones of many positions.
+# Longer sequences are cut into pieces, if there are few labels; the shortest and longest of these.
 LONGEST = 512
 PIECES = 64, 128
-MANY_POSITIONS = 1 << 21
+# A multiprocessor has room for a few blocks of 128 threads, two to four by the kernel, and a piece
+# takes a thread: so many pieces, or a multiple, leave little of it idle at the end.
+PIECES_AT_A_TIME = 768
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +58,8 @@ class Layout:
     starts: NDArray[np.int32] | None
 
     @classmethod
-    def plan(cls, offsets: NDArray[np.int64], n_labels: int) -> Layout:
-        """For sequences that begin and end there."""
+    def plan(cls, offsets: NDArray[np.int64], n_labels: int, n_multiprocessors: int) -> Layout:
+        """For sequences that begin and end there, on a device with so many multiprocessors."""
         lengths = np.diff(offsets)
         if n_labels > FEW_LABELS:
             sequence = np.flatnonzero(lengths)
@@ -78,7 +80,8 @@ class Layout:
             )
         starts = None
         if lengths.max(initial=0) > LONGEST:
-            sequence, begin, length, starts = _cut(offsets, lengths)
+            piece = _choose_length(int(offsets[-1]), n_multiprocessors)
+            sequence, begin, length, starts = _cut(offsets, lengths, piece)
         else:
             sequence = np.flatnonzero(lengths)
             sequence = sequence[np.argsort(-lengths[sequence], kind="stable")]
@@ -119,11 +122,18 @@ class Layout:
         return found
 
 
+def _choose_length(n_positions: int, n_multiprocessors: int) -> int:
+    """Length of the pieces of long sequences."""
+    shortest, longest = PIECES
+    together = PIECES_AT_A_TIME * n_multiprocessors
+    n_times = -(-n_positions // (longest * together))
+    return max(shortest, -(-n_positions // (n_times * together)))
+
+
 def _cut(
-    offsets: NDArray[np.int64], lengths: NDArray[np.int64]
+    offsets: NDArray[np.int64], lengths: NDArray[np.int64], piece: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """Sequence, first position and length of each piece; where the pieces of a sequence begin."""
-    piece = PIECES[int(offsets[-1] > MANY_POSITIONS)]
     counts = -(-lengths // piece)
     sequence = np.repeat(np.arange(len(lengths)), counts)
     inner = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)

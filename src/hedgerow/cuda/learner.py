@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -29,14 +30,15 @@ FEW_BINS = 8  # of columns that a single thread looks at
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
 # Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
 # suffices, and how many blocks share the features of one node at most.
-WORKERS, SHARED, PARTS = 8, 176 << 10, 32
+WORKERS, SHARED, PARTS = 4, 176 << 10, 32
+DIVIDERS = 5  # blocks of each multiprocessor that part the examples of all nodes
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
 TILE_BYTES = 56 << 10
 
 
 @dataclass(frozen=True, eq=False)
 class TreeInputs:
-    """What trees learn from, by row."""
+    """Input of the tree learner, by row."""
 
     marginals: DeviceArray
     """(n_rows, K)"""
@@ -50,7 +52,7 @@ class TreeInputs:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Slots of histograms, and how they are cut so that each part fits into shared memory.
+    """Slots of histograms, divided into tiles that fit into shared memory.
 
     Attributes
     ----------
@@ -69,7 +71,7 @@ class Tiles:
 
     @classmethod
     def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
-        """Of columns with so many bins each, looked at at some offsets."""
+        """For columns with these numbers of bins, at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
         ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
@@ -93,7 +95,7 @@ class Tiles:
 
 
 class DeviceLearner:
-    """Grows a tree for each of K outputs, round after round, from the same rows.
+    """Grows a tree for each of K outputs in every round, from the same rows.
 
     Parameters
     ----------
@@ -104,17 +106,17 @@ class DeviceLearner:
     offsets
         Where in the window columns are looked at.
     rules, sampling
-        As `hedgerow.trees.learner.TreeLearner` has them.
+        As in `hedgerow.trees.learner.TreeLearner`.
     scales : (N,), optional
         How much each position counts.
     identities : (S,) uint64, optional
-        What draws of sequences depend on; None: their numbers.
+        Identities of sequences, which draws depend on; None: their numbers.
     rate : float
-        How much of each gamma counts, beyond `modest`.
+        Factor of gammas above `modest`.
     newton
-        Whether curvatures count.
+        Whether to use curvatures.
     opposite
-        Whether there are two outputs whose gradients are always each other's opposite.
+        Whether there are two outputs with opposite gradients.
     """
 
     def __init__(
@@ -155,7 +157,7 @@ class DeviceLearner:
         self._selected = None
         if sampling.subsample < 1:
             self._selected = device.empty(self.layout.n_rows, np.uint8)
-        self._grow = device.record(self._launch)
+        self._recordings: dict[tuple[int, int], tuple[TreeInputs, Callable[[], None]]] = {}
 
     @property
     def best_first(self) -> bool:
@@ -163,7 +165,7 @@ class DeviceLearner:
         return is_best_first(self.rules)
 
     def _describe(self, columns: Columns) -> None:
-        """Columns, as the kernels want to know them."""
+        """Columns in the format of the kernels."""
         device, n_words = self.device, self.bins.n_words
         max_slots = min(TILE_BYTES, device.shared_bytes) // SLOT * 16 // 17
         self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
@@ -189,8 +191,10 @@ class DeviceLearner:
         self._derivatives = empty((n_outputs, n_rows, 2), np.float32)
         self._rows = [empty(n_outputs * n_rows, np.int32) for _ in range(2)]
         self._examples = [empty((n_outputs * n_rows, 2), np.int32) for _ in range(2)]
-        self._n_partial = max(1, min(-(-n_rows // ROWS_OF_BLOCK), 1024))
-        self._partial = empty((4 * n_outputs, self._n_partial), np.float64)
+        n_derivers = self.bins.n_blocks
+        if n_outputs > FEW_LABELS:  # there are as many again for each output
+            n_derivers = max(1, min(-(-n_rows // ROWS_OF_BLOCK), n_derivers))
+        self._partial = empty((4 * n_outputs, n_derivers), np.float64)
         self._units = empty((n_outputs, 2), np.float64)
         self._n_safe = empty(n_outputs, np.int32)
         self._totals = empty((n_outputs, 2), np.int64)
@@ -225,12 +229,15 @@ class DeviceLearner:
             np.ones(n_outputs),
             np.arange(n_outputs + 1, dtype=np.int32),
         )
+        self._whole_trees = replace(self._trees, weights=device.upload(np.ones(n_outputs)))
         n_features = self.n_columns * len(self.offsets)
         self._max_parts = max(1, min(PARTS, n_features // (THREADS if self._few_bins else 8)))
         self._cuts = empty((2 * n_chosen * self._max_parts, CUT), np.uint8)
         self._n_found = device.zeros(max(2 * n_chosen, n_outputs), np.int32)
+        # A function that waits for the trees that were launched last, and these trees once
+        # available.
+        self._launched: Callable[[], NDArray[np.uint8]] | None = None
         self._grown: Forest | None = None
-        self._fetched: Callable[[], NDArray[np.uint8]]
 
     def _by_row(self, by_position: NDArray[np.generic]) -> NDArray[np.generic]:
         found = np.zeros(self.layout.n_rows, by_position.dtype)
@@ -239,57 +246,71 @@ class DeviceLearner:
 
     def grow(self, inputs: TreeInputs, round_number: int) -> Forest:
         """The trees of one round; tree k adds to output k."""
-        self.launch(inputs, round_number)
-        return self.collect()
+        return self.launch(inputs, round_number)()
 
-    def launch(self, inputs: TreeInputs, round_number: int) -> None:
-        """Let the device begin with the trees of a round."""
+    def launch(self, inputs: TreeInputs, round_number: int) -> Callable[[], Forest]:
+        """Launch the trees of a round; returns a function that waits for them."""
         self._grown = None
         self._draw(round_number)
+        key = id(inputs.marginals), id(inputs.slopes)
+        if key not in self._recordings:
+            self._recordings[key] = inputs, self.device.record(partial(self._launch, inputs))
+        self._recordings[key][1]()
+        self._launched = self.device.fetch(self.nodes)
+        return partial(self._collect, self._launched)
+
+    def _launch(self, inputs: TreeInputs) -> None:
+        """From marginals to trees: the same launches each time for the same arrays."""
+        self._derive(inputs)
+        self._grow()
+
+    def _derive(self, inputs: TreeInputs) -> None:
+        """Derivatives, and how large they are."""
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
+        n_blocks = self._partial.shape[1]
         launch(
-            "derive", self.bins.n_blocks, THREADS, inputs.marginals, inputs.slopes, inputs.gammas,
-            labels, self._scales, self._selected, n_rows, int(self.opposite),
-            float(self.sampling.trim), self.rate, self.modest, int(self.newton),
-            self._derivatives,
+            "derive", (n_blocks, 1 if self.n_outputs <= FEW_LABELS else self.n_outputs), THREADS,
+            inputs.marginals, inputs.slopes, inputs.gammas, labels, self._scales, self._selected,
+            n_rows, int(self.opposite), float(self.sampling.trim), self.rate, self.modest,
+            int(self.newton), self._derivatives, self._partial,
         )  # fmt: skip
         ratio = self.sampling.negative_ratio
         if ratio > 0:
             self.device.clear(self._counts)
-            grid = self.bins.n_blocks, self.n_outputs
+            grid = n_blocks, self.n_outputs
             launch("count_observed", grid, THREADS, self._derivatives, labels, n_rows, self._counts)
             weighting = NEGATIVE_WEIGHTS[self.sampling.negative_weight]
             launch(
                 "draw_others", grid, THREADS, self._derivatives, labels, self.bins.neighbours[0],
-                n_rows, self._counts, self._key, float(ratio), weighting,
+                n_rows, self._counts, self._key, float(ratio), weighting, self._partial,
             )  # fmt: skip
-        self._grow()
-        self._fetched = self.device.fetch(self.nodes)
 
-    def collect(self) -> Forest:
-        """The trees that were launched last."""
-        self._grown = _core.read_device_forest(self._fetched(), self.best_first)
-        return self._grown
+    def _collect(self, fetched: Callable[[], NDArray[np.uint8]]) -> Forest:
+        """Wait for trees; their memory may already be in use by others."""
+        forest = _core.read_device_forest(fetched(), self.best_first)
+        if fetched is self._launched:
+            self._grown = forest
+        return forest
 
     def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add what the trees that were launched last will give to scores."""
-        self._add(np.ones(self.n_outputs), scores, out)
+        """Launch what adds the trees that were launched last to scores; the same each time."""
+        self._add(self._whole_trees, scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add what trees give to scores; those that were grown last are on the device still."""
+        """Add the values of trees to scores; those launched last are still on the device."""
         grown = self._grown
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)
         else:
-            self._add(forest.tree_weights, scores, out)
+            self.device.write(forest.tree_weights, self._trees.weights)
+            self._add(self._trees, scores, out)
 
-    def _add(self, weights: NDArray[np.float64], scores: DeviceArray, out: DeviceArray) -> None:
-        self.device.write(weights, self._trees.weights)
-        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(self._trees, scores, out):
-            self.bins.add_trees(self._trees, scores, out)
+    def _add(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
+        if self.n_outputs <= FEW_LABELS or not self.bins.add_round(trees, scores, out):
+            self.bins.add_trees(trees, scores, out)
 
     def _draw(self, round_number: int) -> None:
-        """What is random in a round."""
+        """Draw the random numbers of a round."""
         sampling, device = self.sampling, self.device
         if self._selected is not None:
             key = draw_key(sampling.seed, round_number, Purpose.SEQUENCES)
@@ -310,14 +331,12 @@ class DeviceLearner:
             share = self.rules.colsample_bytree
             device.write(choose_features(key, self.n_outputs, n_features, share), self._features)
 
-    def _launch(self) -> None:
-        """From derivatives to trees: the same launches each time."""
+    def _grow(self) -> None:
+        """From derivatives to trees."""
         device, launch = self.device, self.kernels.launch
         n_rows, n_outputs = self.layout.n_rows, self.n_outputs
-        grid = self._n_partial, n_outputs
-        launch("sum_magnitudes", grid, THREADS, self._derivatives, n_rows, self._partial)
         launch(
-            "choose_units", n_outputs, 32, self._partial, self._n_partial, *self._bits,
+            "choose_units", n_outputs, 32, self._partial, self._partial.shape[1], *self._bits,
             self._units, self._n_safe, self._n_examples, self._totals, self._n_nodes,
         )  # fmt: skip
         launch(
@@ -343,7 +362,7 @@ class DeviceLearner:
             launch("mirror", 1, THREADS, self.nodes, self.max_nodes, self._n_nodes)
 
     def _choose(self, *, is_last: bool) -> None:
-        """Which nodes to split next, or, at the end, which were."""
+        """Choose the nodes to split next, or, at the end, those that were split."""
         self.kernels.launch(
             "choose_nodes", 1, self._n_planners, int(self.best_first), int(is_last),
             self.rules.max_leaves, self._units, self._rules, self._open, self.nodes,
@@ -358,11 +377,11 @@ class DeviceLearner:
         return 32 * min(n_warps, 32)
 
     def _divide(self) -> None:
-        """Examples of nodes that are split go to their children, and one child is counted."""
+        """Partition the examples of split nodes; one child of each is counted."""
         launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
         chosen = self._chosen, self._n_chosen, self.max_chosen
         launch(
-            "partition", WORKERS * self.device.n_multiprocessors, THREADS, self._columns,
+            "partition", DIVIDERS * self.device.n_multiprocessors, THREADS, self._columns,
             *self.bins.neighbours,
             self._open, self.nodes, self.max_nodes, self._chosen, self.max_chosen, self._starts,
             n_segments, self.layout.n_rows, self._rows[0], self._examples[0], self._rows[1],
@@ -375,7 +394,7 @@ class DeviceLearner:
         self._count(n_segments)
 
     def _count(self, n_segments: int) -> None:
-        """Histograms of the nodes that are to be counted."""
+        """Compute the histograms of nodes to be counted."""
         bins = self.bins
         columns = bins.by_row, bins.n_words, self._slots, self._n_bins
         others = (
@@ -396,12 +415,12 @@ class DeviceLearner:
         )
 
     def _share_out(self, n_tiles: int, n_bytes: int) -> int:
-        """How many blocks share the examples, if each has so much memory, and there are tiles."""
+        """Number of blocks that share the examples, given the memory of each and the tiles."""
         n_workers = min(WORKERS, SHARED // max(1, n_bytes))
         return -(-n_workers * self.device.n_multiprocessors // n_tiles)
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
-        """Of as many nodes of each tree as there are at most."""
+        """Find the best splits of up to the maximum number of nodes of each tree."""
         n_parts = 4 * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
         n_parts = max(1, min(n_parts, self._max_parts))
         self.kernels.launch(
@@ -421,7 +440,7 @@ def is_best_first(rules: GrowthRules) -> bool:
 
 
 def count_nodes(rules: GrowthRules) -> tuple[int, int, int]:
-    """Nodes of a tree while it grows, how many are split in a step at most, and steps."""
+    """Maximum numbers of nodes of a tree, of splits per step, and of steps."""
     n_splits = rules.max_leaves - 1
     n_steps = min(rules.max_depth, n_splits)
     by_step = [min(n_splits, 1 << min(step, 30)) for step in range(n_steps)]

@@ -28,7 +28,7 @@ BATCH = 1 << 22
 
 
 class DeviceModel:
-    """A model that labels on a device; what it cannot do is done by the model itself."""
+    """A model that predicts on a device, and falls back to the CPU."""
 
     def __init__(self, device: Device, model: Model) -> None:
         self.device, self.model = device, model
@@ -36,7 +36,7 @@ class DeviceModel:
 
     @classmethod
     def find(cls, model: Model) -> DeviceModel | Model:
-        """On the GPU, if there is one and it can; else the model as it is."""
+        """The model on the GPU, if there is one that supports it; otherwise the model itself."""
         if not suits(model):
             return model
         try:
@@ -73,12 +73,12 @@ class DeviceModel:
     def _score(
         self, sequences: Sequences, n_threads: int
     ) -> Iterator[tuple[DeviceChain, DeviceScores]]:
-        """Scores of all sequences on the device, in runs, and what works on them."""
+        """Scores of all sequences on the device, in runs, with their chains."""
         model, n_labels = self.model, self.model.trellis.n_labels
         others = [each for each in model.potentials if each is not self.trees]
         for first, stop in cut_runs(sequences.offsets, BATCH):
             part = sequences.part(first, stop)
-            layout = Layout.plan(part.offsets, n_labels)
+            layout = Layout.plan(part.offsets, n_labels, self.device.n_multiprocessors)
             bins = DeviceBins(self.device, layout, self.trees.columns, part, n_labels, n_threads)
             adders = prepare(others, part, model.trellis, None, n_threads)
             (start,) = add_up(
@@ -95,7 +95,7 @@ class DeviceModel:
 
 
 def suits(model: Model) -> bool:
-    """Whether a device can label as the model does."""
+    """Whether a device supports the model."""
     trees = model.potential(NodeTrees)
     forest = trees.forest
     return (

@@ -28,9 +28,9 @@ class DeviceScores(RunningScores):
     Parameters
     ----------
     start
-        What the arrays on the CPU are like.
+        The corresponding arrays on the CPU.
     bins
-        What trees are walked with.
+        The bins for walking trees.
     by_row : (n_rows, K)
         The scores.
     """
@@ -72,7 +72,7 @@ class DeviceScores(RunningScores):
 
 
 class DeviceScoring(TreeScoring):
-    """How trees of one training score sequences on a device, see `TreeScoring`."""
+    """How trees of a training run score sequences on a device, see `TreeScoring`."""
 
     def __init__(
         self,
@@ -87,9 +87,9 @@ class DeviceScoring(TreeScoring):
         self.device = device
 
     def bin(self, sequences: Sequences) -> Binned:
-        """Bins lie on the device."""
+        """Put the bins on the device."""
         n_labels, n_threads = self.trellis.n_labels, self.n_threads
-        layout = Layout.plan(sequences.offsets, n_labels)
+        layout = Layout.plan(sequences.offsets, n_labels, self.device.n_multiprocessors)
         bins = DeviceBins(self.device, layout, self.columns, sequences, n_labels, n_threads)
         adders = prepare(self.given, sequences, self.trellis, None, n_threads)
         return Binned(bins, sequences.offsets, None, adders)

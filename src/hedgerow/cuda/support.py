@@ -1,4 +1,4 @@
-"""What training on a device can do, and how much memory it takes."""
+"""Supported settings of training on a device, and the memory that it needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_supported(
     *,
     refines: bool,
 ) -> None:
-    """Raise ValueError, by name, for what cannot be trained on a device."""
+    """Raise ValueError, by name, for settings that a device does not support."""
     targets, rules = data.targets, settings.growth_rules
     refused = {
         "transitions='trees'": crf.transitions != "weights",
@@ -37,7 +37,7 @@ def check_supported(
         is not None,
         f"more than {MAX_LABELS} labels": targets.n_labels > MAX_LABELS,
         "parents, which make tree-shaped graphs": targets.parents is not None,
-        "facts whose queries trees refine, unless max_literals is 1": refines,
+        "facts whose queries trees extend, unless max_literals is 1": refines,
         "missing labels": targets.partial is not None,
         "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
         "base models that score label pairs": any(each.has_edges for each in data.given),
@@ -46,7 +46,7 @@ def check_supported(
         "direction='conjugate' and line_search=True": settings.have_directions,
         "sampling_method='gradient_based'": settings.sampling.share < 1,
         "monotone_constraints and interaction_constraints": settings.column_rules is not None,
-        f"max_leaves above {MAX_LEAVES}, or so deep trees": rules.max_leaves > MAX_LEAVES,
+        f"trees with more than {MAX_LEAVES} leaves": rules.max_leaves > MAX_LEAVES,
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
@@ -93,7 +93,7 @@ def check_memory(
     *,
     has_position_weights: bool,
 ) -> None:
-    """Raise MemoryError if a training will not fit into the memory of a device."""
+    """Raise MemoryError if training does not fit into the memory of a device."""
     by_row, of_trees = bytes_of_training(
         columns, settings, offsets, n_labels, objective, has_position_weights=has_position_weights
     )

@@ -24,10 +24,10 @@ class CudaTrainer(BoostingTrainer):
     """Makes a `Booster` whose scores and trees are on a GPU."""
 
     def _build_scoring(self) -> TreeScoring:
-        """Find the GPU, and refuse what cannot be done there."""
+        """Find the GPU, and refuse unsupported settings."""
         device, data, settings = cupy_device.find_device(), self.data, self.settings
         check_supported(self.crf, data, settings, self.objective, refines=self.refiner is not None)
-        layout = Layout.plan(data.targets.offsets, data.trellis.n_labels)
+        layout = Layout.plan(data.targets.offsets, data.trellis.n_labels, device.n_multiprocessors)
         check_memory(
             device,
             layout,
@@ -45,7 +45,7 @@ class CudaTrainer(BoostingTrainer):
 
     @property
     def _offsets(self) -> range:
-        """Where trees look at columns."""
+        """Offsets of the columns that trees split on."""
         before, after = read_window(self.crf.window)
         return range(-before, after + 1)
 

@@ -6,7 +6,9 @@ A function of the marginals is evaluated on the CPU, and so are its slopes by th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ __all__ = ["DeviceTraining"]
 
 @dataclass(eq=False)
 class DeviceFound(ABC):
-    """What was measured of some scores, and what they expect of the labels."""
+    """Measurements of scores, and expected counts of labels."""
 
     loss: float
     """Weights included."""
@@ -44,11 +46,11 @@ class DeviceFound(ABC):
         return self.expected.arc_sums
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """How the loss changes with the scores of label pairs."""
+        """Gradient of the loss with respect to the scores of label pairs."""
         return self.slopes()[1]
 
     def probabilities(self) -> NDArray[np.float64]:
-        """A copy of the marginals, (N, K), as long as nothing else was measured."""
+        """A copy of the marginals, (N, K), valid until the next measurement."""
         marginals = self.chain.device.download(self.chain.marginals)
         return marginals[self.chain.layout.rows]
 
@@ -88,9 +90,9 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     training, settings, bound, scores
         As `TreeTraining` has them.
     columns
-        What trees ask about.
+        The columns that trees split on.
     offsets
-        Where in the window they do.
+        Their offsets in the window.
     """
 
     def __init__(
@@ -128,20 +130,31 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             newton=settings.newton,
             opposite=targets.n_labels == 2,
         )
-        # Scores of the arcs with which the proposed scores are being measured already.
+        # Scores of the arcs with which a measurement of the proposed scores is running.
         self._begun: NDArray[np.float64] | None = None
+        # Slopes that come from the CPU.
+        self._given_slopes: DeviceArray | None = None
+        # Functions that wait for the trees of a round, and for those grown from proposed scores.
+        self._growing: Callable[[], Forest]
+        self._following: Callable[[], Forest] | None = None
+        # Whether the last measurement had been launched ahead, with the right scores.
+        self._is_ahead = False
 
     works_ahead = True
 
-    def start_measuring(self, objective: TrainingObjective, arcs: NDArray[np.float64]) -> None:
-        """Launch all kernels."""
-        by_row = self.proposed.by_row
-        self.learner.add_next(self.scores.by_row, by_row)
-        self.chain.launch(by_row, arcs, by_position=not isinstance(objective, OfMarginals))
+    def start_measuring(
+        self, objective: TrainingObjective, arcs: NDArray[np.float64], following: int | None
+    ) -> None:
+        """Launch all kernels, and those that grow the trees of the round that follows."""
+        by_row, of_marginals = self.proposed.by_row, isinstance(objective, OfMarginals)
+        fill = partial(self.learner.add_next, self.scores.by_row, by_row)
+        self.chain.launch(by_row, arcs, by_position=not of_marginals, fill=fill)
         self._begun = arcs
+        if following is not None and self._is_ahead and not of_marginals:
+            self._following = self._launch_trees(following)
 
     def propose(self, trees: Forest) -> None:
-        """Trees that were just grown are on the device still, and may have been added there."""
+        """Trees that were just grown are still on the device, and may have been added there."""
         if self._begun is None or not (trees.tree_weights == 1.0).all():
             self._begun = None
             self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
@@ -156,16 +169,25 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         """All at once."""
         chain, targets = self.chain, self.targets
         by_row, by_position = scores.by_row, not isinstance(objective, OfMarginals)
-        if self._begun is None or scores is not self.proposed or (arcs != self._begun).any():
+        has_begun = self._has_begun(scores, arcs)
+        if not has_begun:
             chain.launch(by_row, arcs, by_position=by_position)
         self._begun = None
         expected = chain.collect(by_row, arcs, by_position=by_position)
+        self._is_ahead = has_begun and not expected.repaired
+        if not self._is_ahead:
+            self._following = None
         found = DeviceExpectations(expected.loss, expected, chain, targets)
         if not isinstance(objective, OfMarginals):
             return found
         function = objective.objective
         loss = measure_loss(function, found.probabilities(), targets).value
         return DeviceMarginals(loss, expected, chain, targets, function, scores.by_row, arcs)
+
+    def _has_begun(self, scores: DeviceScores, arcs: NDArray[np.float64]) -> bool:
+        """Whether these scores are being measured already."""
+        is_proposed = self._begun is not None and scores is self.proposed
+        return is_proposed and bool((arcs == self._begun).all())
 
     def measure_along(
         self,
@@ -175,11 +197,11 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         round_number: int,
         direction: DeviceScores,
     ) -> Along[DeviceFound]:
-        """Never asked for: such directions are refused."""
+        """Never used: such directions are not supported."""
         raise NotImplementedError
 
     def slopes(self) -> tuple[NDArray[np.float64], ...]:
-        """Never asked for either."""
+        """Never used either."""
         raise NotImplementedError
 
     def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:
@@ -192,18 +214,25 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             unit = steepest(nodes, self.curvature_weights)
             if unit > 0:
                 nodes, patterns = nodes / unit, patterns / unit
-            self._slopes = self.scores.bins.put(nodes)
+            self._given_slopes = self.scores.bins.put(nodes, self._given_slopes)
+            self._slopes = self._given_slopes
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
 
     def start_growing(self, round_number: int) -> None:
-        """Launch all kernels."""
+        """Launch all kernels, unless they were launched with the measurement."""
+        if self._following is None:
+            self._following = self._launch_trees(round_number)
+        self._growing, self._following = self._following, None
+
+    def _launch_trees(self, round_number: int) -> Callable[[], Forest]:
+        """Grow trees from the last measurement; returns a function that waits for them."""
         chain = self.chain
         inputs = TreeInputs(chain.marginals, chain.gammas, chain.labels, self._slopes)
-        self.learner.launch(inputs, round_number)
+        return self.learner.launch(inputs, round_number)
 
     def grow(self, round_number: int) -> Forest:
         """Wait for the trees."""
-        return self.learner.collect()
+        return self._growing()
 
     def count_right(
         self,

@@ -12,12 +12,12 @@ __all__ = ["WeightedLikelihood"]
 
 
 class WeightedLikelihood:
-    """Loss, slopes and expected label pairs of the same sequences, time and again.
+    """Repeated loss, slopes and expected label pairs of the same sequences.
 
     Parameters
     ----------
     device, layout, kernels
-        As `DeviceChain` has them.
+        As in `DeviceChain`.
     weights : (N,)
         How much each position counts.
     n_labels
@@ -58,7 +58,7 @@ class WeightedLikelihood:
         labels: DeviceArray,
         lost: DeviceArray,
     ) -> None:
-        """Work on all sequences that are not lost, and mark those that lose precision here."""
+        """Process all sequences that are in range, and mark those that lose precision here."""
         self.device.clear(self._pairs)
         self.kernels.launch(
             "weigh_positions", self.n_blocks, 32, scores, factors, *sequences, labels,
@@ -66,7 +66,7 @@ class WeightedLikelihood:
         )  # fmt: skip
 
     def sum_up(self, lost: DeviceArray, found: DeviceArray) -> None:
-        """Write the loss, the number of sequences that are lost, and sums of label pairs."""
+        """Write the loss, the number of sequences out of range, and sums of label pairs."""
         launch, n_sequences, n_arcs = self.kernels.launch, self.n_sequences, self.n_arcs
         launch("sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2])
         launch(

@@ -1,4 +1,4 @@
-"""Clusters: which worker reads what, and one task for each of them."""
+"""Clusters: which worker reads which data, and one task per worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Plan = Mapping[str, Sequence[Part]]
 
 
 def spread(sizes: Mapping[Any, int], addresses: Sequence[str]) -> dict[str, list[Any]]:
-    """Deal out parts by their numbers of rows: the largest first, each to whoever has least."""
+    """Assign parts by number of rows: the largest first, each to the worker with the fewest."""
     plan: dict[str, list[Any]] = {address: [] for address in sorted(addresses)}
     loads = dict.fromkeys(plan, 0)
     for part in sorted(sizes, key=lambda each: -sizes[each]):
@@ -36,19 +36,19 @@ def spread(sizes: Mapping[Any, int], addresses: Sequence[str]) -> dict[str, list
 def train(
     client: Client, plan: Plan, job: Job, *, timeout: float, report: Callable[[Figures], None]
 ) -> list[Outcome]:
-    """Train on all workers of a plan; returns what each of them has to say in the end.
+    """Train on all workers of a plan, and return the outcome of each.
 
-    All workers read first, for as long as it takes; only then are they connected, and wait for each
-    other no longer than the timeout.
+    All workers read their data first, without a time limit. Only then are they connected, and wait
+    for each other no longer than the timeout.
 
     Parameters
     ----------
     client
-        Whose workers they are.
+        The client of the workers.
     plan
-        What each of them trains on.
+        The data that each of them trains on.
     job
-        What all of them have to know.
+        What all of them need.
     timeout
         Seconds that a worker waits for the others.
     report
@@ -82,7 +82,7 @@ def train(
 
 
 def _submit(client: Client, address: str, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Begin a task that only this worker can do."""
+    """Start a task that is pinned to this worker."""
     return client.submit(
         task, *arguments, workers=[address], allow_other_workers=False, pure=False, retries=0
     )
@@ -92,7 +92,7 @@ def _submit(client: Client, address: str, task: Callable[..., Any], *arguments: 
 def _listen(
     client: Client, topic: str, report: Callable[[Figures], None]
 ) -> Iterator[Collection[str]]:
-    """Hear what workers say while they train; the addresses of those that are connected."""
+    """Receive the reports of workers; yields the addresses of those that are connected."""
     connected: set[str] = set()
 
     def hear(event: tuple[float, Event]) -> None:
@@ -110,7 +110,7 @@ def _listen(
 
 @contextmanager
 def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
-    """Forget tasks and their results at the end of a ``with``, whatever has become of them."""
+    """Release tasks and their results at the end of a ``with`` block, even after an error."""
     try:
         yield
     finally:
@@ -120,7 +120,7 @@ def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
 def _tracking(
     client: Client, n_workers: int
 ) -> AbstractContextManager[Future[dict[str, Any]] | None]:
-    """What workers connect to each other with, once it is known; None for one worker alone."""
+    """What workers connect to each other with, once it is known; None for a single worker."""
     if n_workers == 1:
         return nullcontext()
     return start_tracking(n_workers, get_ip(get_address_host(client.scheduler.address)))
@@ -128,6 +128,6 @@ def _tracking(
 
 def _connection(found: Mapping[str, Any], rank: int, timeout: float) -> dict[str, Any]:
     """Arguments with which a worker connects to the others."""
-    # All listen before any connects: whoever refuses a connection is gone for good.
+    # All listen before any connects, since a connection that is refused is not tried again.
     waiting = {"dmlc_timeout": answer_time(timeout), "dmlc_retry": 1}
     return {**found, **waiting, "dmlc_task_id": f"{rank:06d}"}

@@ -1,4 +1,4 @@
-"""Collections: Dask DataFrames and sets of Parquet files, dealt out to workers."""
+"""Collections: Dask DataFrames and sets of Parquet files, divided among workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_dask_frame(X: Any) -> bool:
 
 
 def plan_parquet(paths: Any, client: Client) -> Plan:
-    """Files for each worker, by their numbers of rows."""
+    """Files for each worker, balanced by number of rows."""
     sizes = {Part(path, ParquetRows(path)): count_rows(path) for path in find_files(paths)}
     filled = {part: size for part, size in sizes.items() if size}
     _check_any(len(filled))

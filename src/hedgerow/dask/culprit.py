@@ -1,4 +1,4 @@
-"""Culprits: which partition and which group an error of a worker's data is about."""
+"""Culprits: the partition and the group whose data raise an error."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["name_culprit"]
 def name_culprit(
     error: ValueError | TypeError, portions: Sequence[Portion], read: Callable[[RawData], object]
 ) -> Exception:
-    """The same error with the names of the partition and of the first group that raise it.
+    """The same error, with the names of the partition and the first group that raise it.
 
     Parameters
     ----------
     error
-        What was raised when all data of the worker were read together.
+        The error from reading all data of the worker together.
     portions
         The data, partition by partition.
     read
-        Reads data as training does, and raises for what is wrong with them.
+        Reads data as training does, and raises the same errors.
 
     Returns
     -------
@@ -46,15 +46,15 @@ def name_culprit(
             continue
         culprit = _first_bad(n_groups, try_groups)
         in_group = try_groups(culprit, culprit + 1)
-        if in_group is None:  # several groups together are wrong, none of them alone
+        if in_group is None:  # no single group raises an error, only several together
             return type(error)(f"{portion.name}: {found}")
         return type(error)(f"{portion.name}, group {portion.groups[culprit]!r}: {in_group}")
     return error
 
 
 def _first_bad(n_groups: int, try_groups: Callable[[int, int], Any]) -> int:
-    """The group at which those from the first one on begin to raise, by bisection."""
-    good, bad = 0, n_groups  # the first `good` groups are good, the first `bad` are not
+    """The first group whose data, together with those before it, raise; by bisection."""
+    good, bad = 0, n_groups  # the first `good` groups raise no error, the first `bad` groups do
     while bad - good > 1:
         middle = (good + bad) // 2
         if try_groups(0, middle) is None:

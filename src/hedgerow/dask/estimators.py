@@ -33,11 +33,11 @@ TIMEOUT = 300.0
 if TYPE_CHECKING:
     _Base = Estimator
 else:
-    _Base = object  # the estimators, which come after it among the bases, are what it is of
+    _Base = object  # a mixin: the estimator is the next base class
 
 
 class OnDask(_Base):
-    """What both estimators do with Dask collections; all else is as on one machine."""
+    """The methods of both estimators for Dask collections; everything else is inherited."""
 
     def fit(
         self: AnyEstimator,
@@ -216,13 +216,13 @@ class OnDask(_Base):
         return self._predict_frame("predict_marginals", X, given)
 
     def _predict_frame(self, method: str, X: Any, given: dict[str, Any], **options: Any) -> Any:
-        """Call a method for each partition; what else is given would have to be cut like X."""
+        """Call a method for each partition; other arguments would have to be divided like X."""
         _check_not_given(**given)
         check_fitted(self)
         return predict_frame(self._ordinary(), X, method, options)
 
     def _ordinary(self) -> Estimator:
-        """The estimator of one machine with the same parameters, and with the model if fitted."""
+        """The ordinary estimator with the same parameters, and with the model if fitted."""
         kinds = (cls for cls in type(self).__mro__ if issubclass(cls, Estimator))
         kind = next(cls for cls in kinds if not issubclass(cls, OnDask))
         crf: Any = kind.__new__(kind)
@@ -261,7 +261,7 @@ class LinearCRF(OnDask, hedgerow.linear_crf.LinearCRF):
 
 
 def _check_not_given(**arguments: Any) -> None:
-    """Raise ValueError for arguments that go with data in memory only."""
+    """Raise ValueError for arguments that are supported only for data in memory."""
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Group check: whether every group is in one partition alone, among all workers."""
+"""Group check: every group must be in a single partition, over all workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.dask.local_data import LocalData
 
 __all__ = ["check_groups_apart"]
 
-# Digests that a worker sends at a time, so that many groups take little memory.
+# Number of digests that a worker sends at a time, to limit memory.
 BLOCK = 1 << 20
 
 
@@ -22,7 +22,7 @@ def check_groups_apart(data: LocalData, comm: Comm) -> None:
     """Raise ValueError, on all workers, if the rows of a group are in two partitions.
 
     Workers send digests of eight bytes; the names of groups with equal digests are compared, so
-    that groups are never taken for one that are not.
+    that different groups with the same digest are not confused.
     """
     names = [group for portion in data.portions for group in portion.groups]
     digests = _digests(names)
@@ -49,7 +49,7 @@ def check_groups_apart(data: LocalData, comm: Comm) -> None:
 
 
 def _digests(names: list[Any]) -> NDArray[np.uint64]:
-    """Digests of the names of groups; 1 and 1.0, which are equal, have the same."""
+    """Digests of the names of groups; 1 and 1.0 are equal, and have the same digest."""
     texts = (str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names)
     found = (blake2b(t.encode(errors="surrogatepass"), digest_size=8).digest() for t in texts)
     return np.frombuffer(b"".join(found), np.uint64)

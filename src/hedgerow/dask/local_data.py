@@ -1,7 +1,7 @@
-"""Local data: what one worker trains on, put together from its partitions.
+"""Local data: the data of one worker, assembled from its partitions.
 
-Partitions are read one after the other; their numbers go to disk, see `TableStore`, so that memory
-has to hold the bins of a training alone, and one partition.
+Partitions are read one after another, and their numbers are written to disk, see `TableStore`. So
+memory holds only one partition at a time, and the bins in training.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ __all__ = ["ColumnRoles", "FileReader", "LocalData", "Portion", "Reader", "Table
 
 
 class Portion(Protocol):
-    """What a worker has read of one partition; it is read again where an error is looked for."""
+    """The data of one partition; it is read again to find the cause of an error."""
 
     @property
     def name(self) -> str:
-        """How messages call the partition."""
+        """Name of the partition in messages."""
 
     @property
     def groups(self) -> list[Any]:
         """Names of its sequences."""
 
     def raw(self, first: int, stop: int) -> RawData:
-        """Its sequences `first` to `stop` alone."""
+        """Only its sequences `first` to `stop`."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalData:
-    """What one worker trains on.
+    """The training data of one worker.
 
     Attributes
     ----------
     raw : RawData
-        X, y and all that belongs to them.
+        X, y and further arguments.
     portions : sequence of Portion
-        What it consists of, partitions without rows left out.
+        Its partitions, without empty ones.
     group_column : str
-        Where the names of groups come from.
+        Column with the names of groups.
     """
 
     raw: RawData
@@ -68,7 +68,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Columns of a table that are no features.
+    """Columns of a table that are not features.
 
     Attributes
     ----------
@@ -77,11 +77,11 @@ class ColumnRoles:
     label : str
         Labels.
     weight : str or None
-        How much each row counts.
+        Weight of each row.
     position : str or None
-        What the rows of a sequence are sorted by; None: they are in order.
+        Sort key of the rows of a sequence; None: they are in order.
     parents : str or None
-        Where in its sequence the parent of each row is.
+        Index of the parent of each row in its sequence.
     """
 
     group: str
@@ -120,7 +120,7 @@ class ColumnRoles:
 
 @dataclass(frozen=True)
 class TableReader:
-    """Reads partitions that are tables, whose columns have names."""
+    """Reads partitions that are tables with column names."""
 
     roles: ColumnRoles
 
@@ -165,7 +165,7 @@ class FileReader:
 
 @contextmanager
 def naming(part: str) -> Iterator[None]:
-    """Put the name of a partition before errors of its data."""
+    """Prefix the messages of errors with the name of a partition."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -174,7 +174,7 @@ def naming(part: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a partition, whole groups one after the other, from `offsets` (G + 1,) on."""
+    """The rows of a partition, sorted by group; `offsets` (G + 1,) are the bounds of groups."""
 
     frame: nw.DataFrame[Any]
     offsets: NDArray[np.int64]
@@ -182,7 +182,7 @@ class _Rows:
 
     @classmethod
     def read(cls, part: Part, roles: ColumnRoles) -> _Rows:
-        # An index of pandas often has the name of a column.
+        # The index of a pandas frame often has the name of a column.
         frame = nw.maybe_reset_index(nw.from_native(part.read(), eager_only=True))
         roles.check(frame.columns, part.name)
         if not len(frame):
@@ -200,7 +200,7 @@ class _Rows:
         return _Rows(self.frame[begin:end], offsets, self.groups[first:stop])
 
     def column(self, name: str | None) -> NDArray[Any] | None:
-        """The values of a column, (N,); equal texts are one object."""
+        """The values of a column, (N,); equal strings are the same object."""
         if name is None:
             return None
         series = self.frame[name]

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetRows", "Part", "find_files", "is_parquet"]
 
-# A path that has one of these is a pattern, not the name of a file.
+# A path with one of these characters is a pattern, not the name of a file.
 WILDCARDS = "*?["
 
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """All rows of a Parquet file, which the worker itself reads."""
+    """All rows of a Parquet file, read by the worker."""
 
     path: str
 
     def read(self) -> pa.Table:
-        """All columns, as an Arrow table, but for those that pandas or Dask keep an index in."""
+        """All columns as an Arrow table, except those in which pandas or Dask store an index."""
         from pyarrow import parquet
 
         table = parquet.read_table(self.path, partitioning=None)
@@ -39,9 +39,9 @@ class Part:
     Attributes
     ----------
     name : str
-        How messages call it.
+        Its name in messages.
     rows : Any
-        A DataFrame of any library, on the client a future of one; or `ParquetRows`.
+        A DataFrame of any library (on the client: a future), or `ParquetRows`.
     """
 
     name: str
@@ -61,12 +61,12 @@ def is_parquet(X: Any) -> bool:
 
 
 def find_files(paths: str | os.PathLike[str] | Sequence[Any]) -> list[str]:
-    """The Parquet files that paths, folders and patterns stand for, in order, each once.
+    """The Parquet files that match paths, folders and patterns, in order, without repetition.
 
     Raises
     ------
     FileNotFoundError
-        One of them stands for no file.
+        One of them matches no file.
     """
     given: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     found: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Prediction: what a model says of a Dask DataFrame, partition by partition."""
+"""Prediction for Dask DataFrames, partition by partition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def predict_frame(crf: Estimator, X: Any, method: str, arguments: dict[str, Any]
     X : Dask DataFrame
         Its partitions hold whole sequences.
     method
-        Of the estimator: predict or predict_marginals.
+        Method of the estimator: predict or predict_marginals.
     arguments
         Further arguments of the method.
     """
@@ -34,7 +34,7 @@ def _predict_partition(frame: Any, crf: Estimator, method: str, arguments: dict[
 
 
 def _no_rows(crf: Estimator, method: str) -> Any:
-    """What the method gives for no positions."""
+    """The result of the method for an empty table."""
     import numpy as np
 
     return crf.classes_[:0] if method == "predict" else np.empty((0, len(crf.classes_)))

@@ -1,4 +1,4 @@
-"""Tasks: what one worker of a cluster does to train a model together with the others."""
+"""Tasks: the work of one worker in training a model together with the others."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["Event", "Figures", "Job", "Outcome", "common_warnings", "read_parts", "train_model"]
 
 Figures = dict[str, float]
-# What a worker says while it trains: its address, and the figures of a step; None: it is connected.
+# A report of a worker: its address, and the figures of a step, or None once it is connected.
 Event = tuple[str, Figures | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What all workers have to know.
+    """What all workers need for training.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Job:
     arguments : dict
         Further arguments of its method `fit`.
     topic : str
-        Where workers report that they are connected, and the first one its progress.
+        Dask topic on which workers report that they are connected, and the first its progress.
     """
 
     crf: Estimator
@@ -54,12 +54,12 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a worker says when it has trained.
+    """The result of training on one worker.
 
     Attributes
     ----------
     fitted : dict
-        Attributes of the fitted estimator; empty but for the first worker.
+        Attributes of the fitted estimator; empty except for the first worker.
     warnings : list
         Messages of warnings and their categories.
     """
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def common_warnings(outcomes: Sequence[Outcome]) -> list[tuple[str, type[Warning]]]:
-    """Warnings of all workers: a column of one may look suspicious that in all data does not."""
+    """Warnings that every worker issues: a column may look suspicious in a part of the data."""
     found = dict.fromkeys(outcomes[0].warnings)
     return [each for each in found if all(each in outcome.warnings for outcome in outcomes)]
 
@@ -80,14 +80,14 @@ def read_parts(
     """Read the partitions of one worker, given by their names and rows, see `Part`."""
     with _portable_errors():
         if not is_alone:
-            import_module("xgboost")  # which takes seconds: nobody waits for it here
+            import_module("xgboost")  # takes seconds, while no other worker is waiting
         return reader.read([Part(*each) for each in zip(names, rows, strict=True)])
 
 
 def train_model(job: Job, data: LocalData, connection: Mapping[str, Any] | None) -> Outcome:
     """Train on the data of one worker.
 
-    `connection` has the arguments of XGBoost's communicator; None for one worker alone.
+    `connection` has the arguments of XGBoost's communicator; None for a single worker.
     """
     connecting: AbstractContextManager[Comm] = nullcontext(ALONE)
     if connection is not None:
@@ -102,7 +102,7 @@ def train_model(job: Job, data: LocalData, connection: Mapping[str, Any] | None)
 
 @contextmanager
 def _portable_errors() -> Iterator[None]:
-    """Turn errors that cannot be sent from one process to another into such as can."""
+    """Replace errors that cannot be sent to another process by errors that can."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Watch: waits for the tasks of a training, and notices when one of them can never end."""
+"""Watch: waits for the tasks of a training run, and notices when one of them cannot finish."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Watch", "answer_time", "find_workers"]
 
 T = TypeVar("T")
 
-# Seconds between two looks at whether all workers are still there.
+# Seconds between two checks that all workers are alive.
 PERIOD = 0.5
-# Seconds for others to say why, once a worker has lost contact with them; if the timeout is short,
-# a share of it.
+# Once a worker has lost contact with the others: seconds to wait for the error of the one that
+# failed; if the timeout is short, a share of it.
 GRACE, SHARE = 5.0, 0.25
 
 
 def answer_time(timeout: float) -> int:
-    """Whole seconds that a worker waits for another, so that the client knows in time."""
+    """Whole seconds that a worker waits for another, short enough for the client to notice."""
     return max(1, round(timeout - _grace(timeout)))
 
 
@@ -46,9 +46,9 @@ class Watch:
     Parameters
     ----------
     client
-        Whose workers they are.
+        The client of the workers.
     timeout
-        Seconds after which a worker that gives no sign of life has failed.
+        Seconds without a heartbeat after which a worker has failed.
     """
 
     def __init__(self, client: Client, timeout: float) -> None:
@@ -59,7 +59,7 @@ class Watch:
         self._heartbeats: dict[str, tuple[float, float]] = {}
 
     def wait_for(self, tasks: Mapping[str, Any], connected: Collection[str] | None = None) -> None:
-        """Wait until all tasks are done, or there is a reason why not all of them will be.
+        """Wait until all tasks are done, or one of them cannot finish.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Watch:
         WorkerError
             A worker was lost, or did not answer in time.
         Exception
-            What a worker raised, unless it is a consequence of what another one did.
+            The error of a worker, unless it is a consequence of the error of another one.
         """
         waiting, begin = dict(tasks), time.monotonic()
         consequence: Exception | None = None
@@ -110,7 +110,7 @@ class Watch:
         return found.result()
 
     def _check_heartbeats(self, addresses: Collection[str]) -> None:
-        """Raise WorkerError if a worker is gone, or its last sign of life is too long ago."""
+        """Raise WorkerError if a worker is gone, or its last heartbeat is too long ago."""
         workers, now = find_workers(self._client), time.monotonic()
         if lost := set(addresses) - set(workers):
             raise _failure("was lost", lost)
@@ -126,7 +126,7 @@ class Watch:
 
 
 def _error_of(task: Any, address: str) -> LostContactError | None:
-    """The error of a task that is done if it is a consequence of others; raises all others."""
+    """The error of a finished task if it is a consequence of others; raises any other error."""
     if task.status == "finished":
         return None
     error = task.exception() if task.status == "error" else None
@@ -140,7 +140,7 @@ def _error_of(task: Any, address: str) -> LostContactError | None:
 def _failure(what: str, addresses: Iterable[str]) -> WorkerError:
     who = ", ".join(sorted(addresses))
     return WorkerError(
-        f"the training has failed: a worker {what}{who and f': {who}'}; call fit again on the "
+        f"training has failed: a worker {what}{who and f': {who}'}; call fit again on the "
         "workers that are left, with the same checkpoint if there is one: training resumes from it "
         "and gives the same model"
     )

@@ -106,8 +106,8 @@ def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:
         isinstance(groups, Iterable) or hasattr(groups, "__array__")
     ):
         raise TypeError(
-            f"groups is {groups!r}; expected one id for every row, such as X['sequence'] (a column "
-            "that is not to be a feature is named by the model's parameter group_column)"
+            f"groups is {groups!r}; expected one id for every row, such as X['sequence'] (to name "
+            "a column of X instead, set the model's parameter group_column)"
         )
     series = nw.from_native(groups, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame | nw.LazyFrame):

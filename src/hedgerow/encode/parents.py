@@ -185,8 +185,8 @@ class _Reader:
             return series.to_numpy() if is_plain else series.to_list()
         if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
             raise TypeError(
-                f"{name} is {values!r}; expected an entry for every {item} (a column that is not "
-                "to be a feature is named by the model's parameter parents_column)"
+                f"{name} is {values!r}; expected an entry for every {item} (to name a column of X "
+                "instead, set the model's parameter parents_column)"
             )
         return list(values)
 
@@ -232,7 +232,7 @@ class _Reader:
     def _refuse_value(self, t: int, value: Any) -> NoReturn:
         self._refuse(
             t,
-            f"is {value!r}; expected the place of the parent in its sequence, a whole number, or "
+            f"is {value!r}; expected the index of the parent in its sequence, a whole number, or "
             f"{self._root} for a root",
         )
 
@@ -292,8 +292,8 @@ class _Reader:
         ends = "..." if int(parents[cycle[-1]]) + begin != first else places[0]
         self._refuse(
             first,
-            f"leads back to it: {' -> '.join([*places, ends])}, positions counted from 0; parents "
-            f"must lead to a root, without a cycle{self._hint(first, given)}",
+            f"is part of a cycle: {' -> '.join([*places, ends])}, positions counted from 0; every "
+            f"path of parents must end at a root{self._hint(first, given)}",
         )
 
     def _refuse(self, t: int, reason: str) -> NoReturn:

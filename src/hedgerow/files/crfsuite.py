@@ -109,8 +109,8 @@ def format_position(label: Any, names: Sequence[str]) -> str:
 def _escape(name: str) -> str:
     if "\t" in name or "\n" in name or "\r" in name:
         raise ValueError(
-            f"the name {name!r} has a tab or the end of a line in it, which a CRFsuite file cannot "
-            "hold; replace it"
+            f"the name {name!r} contains a tab or a line break, which a CRFsuite file cannot "
+            "represent; replace it"
         )
     return name.replace("\\", "\\\\").replace(":", "\\:")
 

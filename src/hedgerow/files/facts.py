@@ -43,7 +43,7 @@ def is_schema(path: Path, head: bytes) -> bool:
 def stream_facts(request: Request) -> Iterator[Batch]:
     """Read all tables, which form one batch."""
     if request.known is not None:
-        raise FileError(request.path, "tables of facts have no column of labels that are known")
+        raise FileError(request.path, "known labels are not supported for tables of facts")
     schema = read_schema(request.path, request.source.read())
     X, labels = read_facts(request.path, schema)
     if request.labels and labels is None:
@@ -63,8 +63,8 @@ def read_schema(path: Path, data: bytes) -> dict[str, Any]:
         raise FileError(path, 'expected {"events": "FILE.csv", ...}')
     for name in schema:
         if name not in known:
-            near = suggest(name, known) or f"; it may have {', '.join(known)}"
-            raise FileError(path, f"there is no {name!r} in a schema{near}")
+            near = suggest(name, known) or f"; its keys are {', '.join(known)}"
+            raise FileError(path, f"a schema has no key {name!r}{near}")
     tables = schema.get("tables") or {}
     if not isinstance(tables, dict) or not all(isinstance(file, str) for file in tables.values()):
         raise FileError(path, 'expected "tables": {"PREDICATE": "FILE.csv", ...}')

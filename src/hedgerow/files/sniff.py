@@ -133,13 +133,13 @@ class Said:
         if self.template is not None and format != "conll":
             complaint = f"a template is for CoNLL columns, but this is read as {format}"
         elif self.template is not None and self.features is not None:
-            complaint = "a template says itself which columns it looks at; leave features out"
+            complaint = "a template defines which columns are used; leave features out"
         elif format == "facts" and any(
             each is not None for each in (self.label, self.group, self.features, self.heads)
         ):
             complaint = (
-                "a schema of tables says itself what their columns are; leave label, group, "
-                "features and heads out"
+                "a schema defines the columns of its tables; leave label, group, features and "
+                "heads out"
             )
         elif self.group is not None and format in ("conll", "crfsuite"):
             complaint = f"a group column is for tables, but this is read as {format}; leave it out"

@@ -74,10 +74,10 @@ class TableColumns:
                 purpose = ", which the model was trained on,"
                 advice = ""
                 if name == group:
-                    purpose = ", which says which rows make up a sequence,"
+                    purpose = ", which contains the sequence ids,"
                     advice = "add it, with one value in all rows if they are one sequence; "
                 raise FileError(
-                    path, f"column {name!r}{purpose} is not there; {advice}{list_columns(names)}"
+                    path, f"column {name!r}{purpose} is missing; {advice}{list_columns(names)}"
                 )
         check_named_once(names, [*used, *([] if self.known is None else [self.known])], path)
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
@@ -170,8 +170,8 @@ def check_table(
     if group is None:
         raise FileError(
             path,
-            "a table needs a group column, which says which rows make up a sequence; name it with "
-            "group=, or --group on the command line: "
+            "a table needs a group column, which contains the sequence ids; name it with group=, "
+            "or --group on the command line: "
             f"{list_columns(columns)}",
         )
     group_number = find_column(columns, group, path)

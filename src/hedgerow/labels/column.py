@@ -55,12 +55,13 @@ class LabelColumn:
                 f"({self.mark}); training needs at least one label"
             )
 
-    def require_all(self, sequences: Sequences, reason: str) -> None:
-        """Raise ValueError, with the reason, if a label is missing."""
+    def require_all(self, sequences: Sequences, what: str) -> None:
+        """Raise ValueError if a label is missing; `what` is the setting that needs all labels."""
         if self.missing is not None:
             where = place(sequences, int(self.missing.argmax()))
             raise ValueError(
-                f"{reason}, but {where} is missing ({self.mark}); fill it in, or do without"
+                f"{what} needs all labels, but {where} is missing ({self.mark}); fill it in, or do "
+                f"not use {what}"
             )
 
 

@@ -226,7 +226,7 @@ def _count_runs(
     where runs end whose parts do so; and the numbers of the runs that end there.
     """
     before = positions_before(offsets, parents)
-    can_end = (codes >= 0) & (before >= 0)  # no run goes on from one sequence to the next
+    can_end = (codes >= 0) & (before >= 0)  # no run continues across sequences
     # Number of the run of the current length that ends at each position, -1 if none does.
     numbers = codes.astype(np.int64)
     strings = np.arange(n_labels, dtype=np.int32)[:, None]

@@ -74,7 +74,7 @@ def check_missing_label(missing_label: Any) -> None:
     if missing_label is not None and family not in (Family.TEXT, Family.BOOL, Family.INTEGER):
         raise ValueError(
             f"missing_label is {missing_label!r}; expected a string, an integer or a bool, as the "
-            "labels are (None and NaN always say that a label is missing)"
+            "labels are (None and NaN always mark a missing label)"
         )
 
 

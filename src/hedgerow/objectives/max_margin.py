@@ -51,7 +51,7 @@ class MaxMargin(TrainingObjective):
     costs: LabelCosts
     by_code: NDArray[np.float64] | None = None
     decode = "viterbi"
-    needs_all_labels = "objective='max_margin' compares whole labellings"
+    needs_all_labels = "objective='max_margin'"
     is_smooth = False
 
     def for_labels(self, labels: Labels) -> MaxMargin:

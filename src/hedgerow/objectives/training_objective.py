@@ -89,7 +89,7 @@ class Measured(ABC):
 
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of the edges, in their shape; not available after `slopes`."""
-        raise NotImplementedError(f"{type(self).__name__} knows no marginals of edges")
+        raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")
 
     def edge_counts(self) -> EdgeCounts | None:
         """Counts from which the slopes of the edges are computed; None if they are not counts."""
@@ -134,7 +134,7 @@ class TrainingObjective(ABC):
     decode: ClassVar[Decode | None]
     """The decoder that it trains a model for; None if either may be the better one."""
     needs_all_labels: ClassVar[str | None] = None
-    """Why all labels must be known; None if they need not be."""
+    """The setting that needs all labels, for a message; None if labels may be missing."""
     is_smooth: ClassVar[bool] = True
     """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
     needs_warm_start: ClassVar[bool] = True

@@ -95,7 +95,7 @@ def _find_evaluations(history: dict[str, list[float]], metric: str) -> dict[str,
 def _explain_nothing(model: Estimator, n_steps: int, metric: str) -> str:
     kind = type(model).__name__
     if n_steps == 0:
-        return f"this {kind} has no history to plot: it was trained for no round or iteration"
+        return f"this {kind} has no history to plot: it was trained for 0 rounds or iterations"
     return f"this {kind} has no {metric} to plot; fit it with eval_set=(X, y)"
 
 

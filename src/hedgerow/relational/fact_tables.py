@@ -199,7 +199,7 @@ def _code(series: nw.Series[Any], where: str) -> tuple[list[Any], NDArray[np.int
 
 
 def _not_hashable(where: str) -> TypeError:
-    return TypeError(f"{where} holds lists, dicts or such; expected strings or numbers")
+    return TypeError(f"{where} contains lists, dicts or other objects; expected strings or numbers")
 
 
 def _read_frame(table: Any, where: str) -> Frame:

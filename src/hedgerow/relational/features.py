@@ -67,8 +67,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         variable of this type that is bound already; ``-``: a new variable; ``+-``: either of them;
         ``#``: a constant that occurs in the data. ``t`` is the type of positions; ``+t`` can be
         the position itself or any other in the `window`. ``next(+t,-t)`` and ``prev(+t,-t)`` need
-        no facts. None: constants only, for each predicate of positions, and new variables for
-        positions that they are linked to.
+        no facts. None: every predicate of positions, with constants as arguments, or new variables
+        for arguments that are positions (links).
     depth : int, default 2
         Maximum number of literals of a query, up to 6.
     min_count : int, default 1

@@ -1,4 +1,4 @@
-"""State: the queries of a model or of a training in its file."""
+"""State: the queries of a model or of a training run, in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refiner: queries that trees split on get more literals, so that trees can go on from there.
+"""Refiner: extends the queries that trees split on by further literals.
 
 On the side of a split where its query holds, a tree may ask whether the query holds with one more
 literal, whose variables are those of the query or new ones (TILDE). With ``depth`` - 1 literals of
@@ -86,7 +86,7 @@ class Refiner:
     def refine(self, name: str, positions: Ids) -> list[Refined]:
         """Add literals to a query that holds at some positions; returns the queries that are new.
 
-        Those that hold at all of these positions are left out, since they tell nothing more.
+        Those that hold at all of these positions are left out, since they are not informative.
         """
         self.refined.add(name)
         query = self.queries[name]

@@ -210,8 +210,8 @@ def _describe_model(
     }
     if (base := getattr(model, "base_", None)) is not None:
         notes.append(
-            f"Features and trees are those on top of the base, a {type(base).__name__}; a report "
-            "about model.base_ lists its own."
+            "Features and trees are those on top of the base model; write a report about "
+            f"model.base_, a {type(base).__name__}, to see those of the base."
         )
     return data, blobs
 

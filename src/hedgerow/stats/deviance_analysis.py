@@ -240,8 +240,8 @@ def _read_counts(right: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
         cell = int(wrong.any(axis=1).argmax())
         r, n = counts[cell].tolist()
         raise ValueError(
-            f"cell {cell} has {r:g} right of {n:g}; expected whole numbers, not negative, and no "
-            "more right than in all"
+            f"cell {cell} has {r:g} right of {n:g}; expected whole numbers of at least 0, and "
+            "no more correct answers than answers"
         )
     return counts
 

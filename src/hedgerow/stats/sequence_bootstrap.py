@@ -135,8 +135,8 @@ def bootstrap(
     kept = np.array([len(labels) > 0 for labels in truth], np.bool_)
     if kept.sum() < 2:
         raise ValueError(
-            f"y_true has {count_of(int(kept.sum()), 'sequence')} with labels; a bootstrap draws "
-            "among two or more"
+            f"y_true has {count_of(int(kept.sum()), 'sequence')} with labels; a bootstrap needs "
+            "at least two"
         )
     truth, *predictions = (list(compress(side, kept)) for side in (truth, *predictions))
     weights = None if weights is None else weights[kept]

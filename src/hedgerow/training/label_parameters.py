@@ -65,7 +65,7 @@ def check_label_parameters(crf: LabelParameters) -> None:
     if not isinstance(crf.queries, RelationalFeatures | None):
         raise TypeError(
             f"queries is of type {type(crf.queries).__name__}; expected a "
-            "hedgerow.relational.RelationalFeatures, which says how queries about facts are made"
+            "hedgerow.relational.RelationalFeatures, which defines queries about facts"
         )
     GivenParents(None, crf.parents_column, crf.parents_format).check()
     if isinstance(crf.class_weight, str):

@@ -203,7 +203,7 @@ def read_labelled(
     constraints = _read_constraints(crf, labels, codes, sequences)
     weight = read_sample_weight(sample_weight, sequences, comm)
     if weight.by_position is not None:
-        column.require_all(sequences, "sample_weight weighs every row on its own")
+        column.require_all(sequences, "sample_weight with different weights in a sequence")
     position_weights = _read_class_weight(crf, labels, column, codes, sequences, comm)
     if position_weights is None:
         position_weights = weight.by_position
@@ -251,6 +251,6 @@ def _read_class_weight(
     """Weight of each position by its label, (N,), or None if all are equal."""
     if crf.class_weight is None:
         return None
-    column.require_all(sequences, "class_weight weighs the label of every position")
+    column.require_all(sequences, "class_weight")
     counts = comm.sum(np.bincount(codes, minlength=len(labels.classes)))
     return class_weights(plain_value("class_weight", crf.class_weight), labels, counts)[codes]

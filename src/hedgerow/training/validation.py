@@ -175,5 +175,5 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
 def _why_whole(labelled: Labelled) -> str:
     """Why the only sequence cannot be cut anywhere."""
     if labelled.sequences.parents is not None:
-        return "parents tie all of it together"
+        return "its parents connect all positions"
     return "constraints allow no sequence to end and another to begin anywhere in it"

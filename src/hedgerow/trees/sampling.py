@@ -23,19 +23,19 @@ class Sampling:
     """Which sequences and examples the rounds learn from."""
 
     trim: float
-    """Examples whose gradient is at most this, for each unit that a position counts, are left out;
-    none are if it is negative."""
+    """Examples with a gradient of at most this times the weight of the position are left out;
+    negative: none."""
     subsample: float = 1.0
-    """Share of the sequences, drawn in every round."""
+    """Share of the sequences that are drawn in every round."""
     negative_ratio: float = 0.0
-    """Examples of labels not observed for each one that was; 0: all."""
+    """Number of negative examples per positive one (that of the observed label); 0: all."""
     seed: int = 0
     share: float = 1.0
-    """Share of the examples, drawn in every round in proportion to their gradients, and counting
-    for as much more as they were unlikely to be."""
+    """Share of the examples that are drawn in every round, with probabilities proportional to
+    their gradients and weights of 1 / probability."""
     negative_weight: NegativeWeight = "unbiased"
-    """How much drawn examples of labels not observed count: for all of them in the mean, as any
-    other, or together as much as those of the observed label."""
+    """Weight of drawn negative examples: unbiased, 1, or balanced with the positive ones, see
+    `TreeCRF`."""
 
     @property
     def draws_examples(self) -> bool:

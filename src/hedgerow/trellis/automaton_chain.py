@@ -200,6 +200,6 @@ class AutomatonChain(Trellis):
         """Estimates, from a first-order chain that resembles this one."""
         arcs, edges = average_pair_scores(self.automaton, scores.arcs, arc_sums), scores.edges
         if edges is not None and edges.ndim == 2:
-            edges = average_edges(self.automaton, edges, arc_sums)
+            edges = average_edges(self.automaton, edges, arc_sums, n_threads)
         similar = replace(scores, edges=edges)
         return replace(measure_mixing(similar, arcs, weights, n_threads), arc_curvatures=None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from hedgerow import _core
 from hedgerow.labels.automaton import Automaton
@@ -89,7 +88,10 @@ def average_pair_scores(
 
 
 def average_edges(
-    automaton: Automaton, edges: NDArray[np.float64], arc_sums: NDArray[np.float64]
+    automaton: Automaton,
+    edges: NDArray[np.float64],
+    arc_sums: NDArray[np.float64],
+    n_threads: int,
 ) -> NDArray[np.float64]:
     """Edges of label pairs, (N, K, K), that resemble edges of arcs, (N, A).
 
@@ -104,9 +106,13 @@ def average_edges(
     totals = np.bincount(pairs, counts, n_pairs)
     unseen = np.flatnonzero(totals == 0)
     shares = np.concatenate([counts / totals[pairs], np.ones(len(unseen))])
-    places = np.concatenate([longer, unseen % n_labels]), np.concatenate([pairs, unseen])
-    averages = csr_array((shares, places), shape=(automaton.n_arcs, n_pairs))
-    return np.asarray(edges @ averages).reshape(-1, n_labels, n_labels)
+    arcs, of_pair = np.concatenate([longer, unseen % n_labels]), np.concatenate([pairs, unseen])
+    by_pair = np.argsort(of_pair, kind="stable")
+    offsets = np.concatenate([[0], np.bincount(of_pair, minlength=n_pairs).cumsum()])
+    averages = np.empty((len(edges), n_pairs))
+    places = arcs[by_pair].astype(np.int32)
+    _core.fill_row_sums(read_floats(edges), offsets, places, shares[by_pair], averages, n_threads)
+    return averages.reshape(-1, n_labels, n_labels)
 
 
 def _last_pairs(automaton: Automaton) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -123,5 +123,5 @@ def _sum_rows(
     if np.array_equal(offsets, own) and np.array_equal(places, own[:-1]):
         return values  # each sum has one entry, in its own place
     sums = np.empty((len(values), len(offsets) - 1))
-    _core.fill_row_sums(values, offsets, places, sums, n_threads)
+    _core.fill_row_sums(values, offsets, places, None, sums, n_threads)
     return sums

@@ -321,6 +321,6 @@ class Trellis(Inference):
     def edge_contexts(self) -> EdgeContexts:
         """The previous labels that the arcs, in order, represent."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say which labels its arcs come from: it lacks the "
-            "method edge_contexts, so that trees cannot ask about them"
+            f"{type(self).__name__} has no method edge_contexts, which returns the previous labels "
+            "of its arcs; trees on label pairs need it"
         )

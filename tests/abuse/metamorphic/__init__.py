@@ -1,4 +1,4 @@
-"""Metamorphic kinds: what must hold between two runs that differ in what should not matter."""
+"""Metamorphic tests: relations between two runs that differ in something irrelevant."""
 
 from abuse.metamorphic import (
     checkpoint,

@@ -1,8 +1,8 @@
-"""Alike: models that may differ by rounding, and by what rounding decides.
+"""Alike: models that may differ by rounding, and by decisions that depend on rounding.
 
-Boosting and line searches take decisions. Where two splits gain the same but for rounding, another
-order of a sum may prefer the other one, and all that follows differs. So models are compared round
-by round up to the first tree that was split otherwise, and that must have been a tie.
+Boosting and line searches make decisions. If two splits have the same gain up to rounding, a
+different order of a sum may choose the other one, and everything after that differs. So models are
+compared round by round up to the first tree with a different split, which must have been a tie.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,10 @@ from hedgerow.shown import with_plain_tables
 
 __all__ = ["assert_alike", "assert_same_trees", "decided"]
 
-# Parameters that leave no decision to rounding but for ties: this weight is that of no leaf, and
-# this gradient that of no example (with trim=0 rounding decides whether one whose label is certain
-# counts); and nothing is drawn, which goes by the places of sequences, positions, labels, columns.
+# Parameters with which rounding decides only ties: no leaf has exactly this weight, and no example
+# this gradient (with trim=0, rounding decides whether an example whose label is certain counts);
+# and nothing is sampled, since draws depend on the indices of sequences, positions, labels and
+# columns.
 DECIDED = {
     "min_child_weight": 0.0731058578,
     "trim": 0.000731058578,
@@ -27,20 +28,20 @@ DECIDED = {
     "colsample_bytree": 1.0,
     "colsample_bynode": 1.0,
 }
-# Gradients are kept in single precision: sums of them are known to about 2^-24, and a gain is a
-# difference of their squares. Nothing here sums to more than a few thousand.
+# Gradients are in single precision: their sums are accurate to about 2^-24, and a gain is a
+# difference of squares of them. No sum here exceeds a few thousand.
 PRECISION = 1e-5
-# Iterations of a line search method in which rounding has not grown beyond PRECISION: each one may
-# amplify it by the condition of the problem, and its memory is in single precision.
+# Number of iterations in which rounding errors do not exceed PRECISION: each may amplify them by
+# the condition number, and the L-BFGS memory is in single precision.
 N_ITERATIONS = 4
 SIDES = ("left", "right")
 
 
 def decided(case: Case) -> Case:
-    """The same training with no more than ties left to rounding."""
+    """The same training run, in which rounding decides only ties."""
     if case["estimator"] == "TreeCRF":
         return case | {"parameters": case["parameters"] | DECIDED}
-    return case | {"warm": False}  # iterations before would have made rounding grow
+    return case | {"warm": False}  # earlier iterations would amplify rounding errors
 
 
 def assert_alike(
@@ -49,16 +50,16 @@ def assert_alike(
     rename: Callable[[Any], Any] = lambda label: label,
     same_cuts: bool = True,
 ) -> None:
-    """The second model is the first but for rounding.
+    """The two models are equal up to rounding.
 
-    ``rename`` gives the second one's name of a label; ``same_cuts`` says whether columns are cut at
-    the same values.
+    ``rename`` maps a label to its name in the second model; ``same_cuts``: whether columns have the
+    same cuts.
     """
     n_compared = min(len(crf.history_.get("loss", ())) for crf in (first, second))
     takes_first = first.objective in ("accuracy", "max_margin")
-    if takes_first:  # of labels or labellings that tie, they take the first
+    if takes_first:  # of equally good labels or labellings, the first is chosen
         n_compared = 0 if first.objective == "max_margin" else min(n_compared, 1)
-    if len(first.classes_) == 1:  # all slopes are zero but for rounding, which stages go by
+    if len(first.classes_) == 1:  # all slopes are zero up to rounding, which stages depend on
         n_compared = 0
     if isinstance(first, LinearCRF):
         n_compared = min(n_compared, N_ITERATIONS)
@@ -74,7 +75,7 @@ def assert_alike(
 def count_same_rounds(
     first: TreeCRF, second: TreeCRF, n_rounds: int, rename: Callable[[Any], Any], same_cuts: bool
 ) -> int:
-    """Rounds, of so many, before the first one in which a tie was broken in another way."""
+    """Number of rounds before the first one in which a tie was broken differently."""
     for number in range(1, n_rounds + 1):
         for label in first.classes_:
             ours = with_plain_tables(first).trees(round=number, label=label)
@@ -87,15 +88,15 @@ def count_same_rounds(
 def is_same_tree(
     ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], same_cuts: bool
 ) -> bool:
-    """Whether two trees are the same but for rounding; if not, they part at a tie."""
+    """Whether two trees are equal up to rounding; if not, they must differ at a tie."""
     questions = ["feature", "offset"] + ["threshold", "categories"] * same_cuts
-    tables, todo = (ours, theirs), [(0, 0)]  # numbers of nodes go by gain: equal ones may swap
+    tables, todo = (ours, theirs), [(0, 0)]  # nodes are numbered by gain: equal ones may be swapped
     while todo:
         nodes = todo.pop()
         pairs = list(zip(tables, nodes, strict=True))
         children = [[table[side][node] for side in SIDES] for table, node in pairs]
         if (children[0][0] < 0) != (children[1][0] < 0):
-            return False  # the gain is next to nothing, or that of another leaf was the same
+            return False  # the gain is nearly 0, or another leaf had the same gain
         if children[0][0] < 0:
             continue
         asked = [str([table[name][node] for name in questions]) for table, node in pairs]
@@ -115,7 +116,7 @@ def is_same_tree(
 
 
 def assert_same_trees(first: TreeCRF, second: TreeCRF, *but: str) -> None:
-    """Bit for bit, but for some columns of the table of trees."""
+    """Bit for bit, except for some columns of the table of trees."""
     ours, theirs = (with_plain_tables(crf).trees() for crf in (first, second))
     for name in set(ours) - set(but):
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)

@@ -1,4 +1,4 @@
-"""Answers: everything that a model says about sequences, and its file, to compare bit by bit."""
+"""Answers: all predictions of a model for sequences, and its file, to compare bit for bit."""
 
 import tempfile
 from pathlib import Path
@@ -12,14 +12,14 @@ from hedgerow import LinearCRF, TreeCRF
 __all__ = ["Answers", "answers", "assert_same_answers", "draw_uniforms", "file_of"]
 
 K_BEST = 3
-# Answers by name; of each sequence its arrays.
+# Predictions by method; one array per sequence.
 Answers = dict[str, list[list[np.ndarray]]]
 
 
 class FixedUniforms(np.random.RandomState):
     """Random numbers that were drawn before: (n, N) for n labellings of N positions.
 
-    So a position gets its own ones whatever batch it is in.
+    So a position gets the same numbers in any batch.
     """
 
     def __init__(self, uniforms: np.ndarray) -> None:
@@ -41,7 +41,7 @@ def draw_uniforms(training: Training) -> list[np.ndarray]:
 def answers(
     crf: LinearCRF | TreeCRF, training: Training, uniforms: list[np.ndarray] | None = None
 ) -> Answers:
-    """All that can be asked, sequence by sequence, whatever the form of X."""
+    """All predictions, by sequence, for any format of X."""
     uniforms = draw_uniforms(training) if uniforms is None else uniforms
     X, y, asked = training.X, training.y, training.ask_parameters
     ends = np.cumsum(training.case["data"]["lengths"])[:-1]
@@ -82,7 +82,7 @@ def assert_same_answers(found: Answers, expected: Answers) -> None:
 
 
 def file_of(crf: LinearCRF | TreeCRF, **changes: Any) -> bytes:
-    """The bytes of its model file, with parameters that are kept there set to something else."""
+    """The bytes of its model file, after changing some parameters that are stored there."""
     kept = crf.get_params(deep=False)
     with tempfile.TemporaryDirectory() as folder:
         crf.set_params(**{"n_jobs": 1, "verbose": 0} | changes)

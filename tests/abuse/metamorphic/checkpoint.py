@@ -1,4 +1,4 @@
-"""Trainings that were stopped at a bad moment and go on from their checkpoint."""
+"""Training runs that are stopped at a bad moment and resumed from their checkpoint."""
 
 import os
 import re
@@ -30,12 +30,13 @@ if hasattr(os, "fork"):
 
 @st.composite
 def stopped_trainings(draw: st.DrawFn) -> Case:
-    """Trainings, the moments they are stopped at, and what is tried with the checkpoint."""
+    """Training runs, the moments at which they are stopped, and what is tried with the
+    checkpoint."""
     case = draw(trainings(based=True))
     parameters = case["parameters"]
     if case["estimator"] == "TreeCRF":
         parameters["n_rounds"] = draw(st.integers(1, 9))
-        # What is held out, and folds, do not go by a seed that is drawn by chance.
+        # Held-out sequences and folds do not depend on a random seed that was not set.
         deals = "held_out" in case or "folds" in (case.get("base") or "")
         if not deals and draw(st.booleans()):
             parameters["random_state"] = None
@@ -47,13 +48,13 @@ def stopped_trainings(draw: st.DrawFn) -> Case:
 
 
 class StopError(Exception):
-    """What a training is stopped with."""
+    """The exception that stops a training run."""
 
 
 def check_checkpoint(case: Case) -> None:
-    """However it was stopped, it goes on to the model file of an uninterrupted training."""
+    """However it was stopped, resuming gives the model file of an uninterrupted run."""
     training = Training.of(case)
-    # The model to start from is the same one each time.
+    # The initial model is always the same.
     fit = training.start(random_state=0)
 
     def run(checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
@@ -66,7 +67,7 @@ def check_checkpoint(case: Case) -> None:
             stop(how, moment, partial(run, Checkpoint(path, every)))
         with open(os.devnull, "w") as nowhere, mock.patch("sys.stderr", nowhere):
             found = run(Checkpoint(path, 2), verbose=case["verbose"], n_jobs=case["n_jobs"])
-        # A seed that was drawn by chance is in the checkpoint.
+        # A random seed that was not set is stored in the checkpoint.
         drawn = persist.read(path.read_bytes())[1].metadata.get("seed")
         whole = run() if drawn is None else run(random_state=drawn)
         expected = file_of(whole, random_state=0)
@@ -77,7 +78,7 @@ def check_checkpoint(case: Case) -> None:
 
 
 def stop(how: str, moment: int, run: Callable[[], Any]) -> None:
-    """Run a training that is stopped at a moment of it, unless it is over by then."""
+    """Start training and stop it at some moment, unless it has ended by then."""
     if how.startswith("kill"):
 
         def killed() -> None:
@@ -93,7 +94,7 @@ def stop(how: str, moment: int, run: Callable[[], Any]) -> None:
 
 @contextmanager
 def interrupted(while_writing: bool, moment: int, action: Callable[[], None]) -> Iterator[None]:
-    """Act when a round or iteration is over for the n-th time, or a file is about to be moved."""
+    """Act at the n-th end of a round or iteration, or before a file is moved."""
     count = 0
 
     def tick(*_: Any) -> None:
@@ -116,11 +117,11 @@ def give_up() -> None:
 
 
 def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path) -> None:
-    """A checkpoint of another parameter or other data."""
+    """A checkpoint with other parameters or data is refused."""
     weights = {"sample_weight": [7.0] * len(training.case["data"]["lengths"])}
     for changes, data in (({"reg_lambda": 0.625}, {}), ({}, weights)):
         before = path.read_bytes()
-        with pytest.raises(ValueError, match="belongs to another training"):
+        with pytest.raises(ValueError, match="belongs to another training run"):
             training.build(**changes).fit(
                 training.X, training.y, checkpoint=Checkpoint(path), **fit | data
             )

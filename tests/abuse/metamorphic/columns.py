@@ -1,4 +1,4 @@
-"""The columns of X: their order, their units, and those that say nothing."""
+"""The columns of X: their order, their units, and constant columns."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ CONSTANTS = [0.0, 1.0, -2.5, None, "text"]  # None: missing everywhere
 
 @st.composite
 def changed_columns(draw: st.DrawFn) -> Case:
-    """Trainings on columns, and what becomes of these."""
+    """Training runs on columns, and changes of these."""
     case = draw_nothing(draw(trainings()))
     if case["data"]["form"] in ("items", "facts"):
         case["data"]["form"] = "frames"
@@ -37,7 +37,7 @@ def changed_columns(draw: st.DrawFn) -> Case:
     case["power"] = draw(st.integers(-30, 30))
     sparse_units = case["change"] == "power of two" and case["data"]["form"] == "sparse"
     if case["change"] == "monotone" or sparse_units:
-        unwatch(case)  # values that were not trained on may fall across a cut
+        unwatch(case)  # values that did not occur in training may fall on either side of a cut
     return case
 
 
@@ -47,7 +47,7 @@ def check_columns(case: Case) -> None:
         check_column_order(Training.of(decided(case)))
         return
     if case["estimator"] == "TreeCRF":
-        # Draws go by the places of columns.
+        # Draws depend on the indices of columns.
         case = case | {
             "parameters": case["parameters"] | {"colsample_bytree": 1.0, "colsample_bynode": 1.0}
         }
@@ -55,7 +55,7 @@ def check_columns(case: Case) -> None:
 
 
 def check_column_order(training: Training) -> None:
-    """The order of columns with names does not matter; in training it does to ties alone."""
+    """The order of named columns does not matter; in training it affects only ties."""
     names = np.random.default_rng(training.case["data"]["seed"]).permutation(
         ["flag", "count", "number", "text"]
     )
@@ -66,12 +66,12 @@ def check_column_order(training: Training) -> None:
 
 
 def check_constant(training: Training) -> None:
-    """Trees take no notice of a column that is the same everywhere, if it is the last."""
+    """Trees ignore a constant column, if it is the last one."""
     constant = training.case["constant"]
     more = change_columns(training, lambda x: add_constant(x, constant))
     first, second = training.fit(), more.fit()
     if not isinstance(first, TreeCRF):
-        # A weight of its own is another bias; of nothing but zeros it stays at zero.
+        # The weight of a constant column is another bias; that of zeros stays 0.
         if constant == 0.0:
             assert_alike(first, second)
         return
@@ -81,7 +81,7 @@ def check_constant(training: Training) -> None:
 
 
 def check_units(training: Training) -> None:
-    """Trees look at the order of values alone; and times a power of two, cuts move along."""
+    """Trees use only the order of values; if multiplied by a power of two, cuts are scaled too."""
     exact = training.case["change"] == "power of two"
 
     def change(values: np.ndarray) -> np.ndarray:
@@ -94,11 +94,11 @@ def check_units(training: Training) -> None:
     assert_same_answers(answers(second, moved), answers(first, training))
     if not exact:
         return
-    # Any value between two cuts lies between them in other units too.
+    # A value between two cuts is between them in other units too.
     rng = np.random.default_rng(0)
     between = change_columns(training, lambda x: change_numbers(x, lambda v: blur(v, rng)))
     both = change_columns(between, lambda x: change_numbers(x, change))
-    if training.case["data"]["form"] != "sparse":  # zeros and ones have a cut of their own there
+    if training.case["data"]["form"] != "sparse":  # binary columns have a special cut
         assert_same_answers(answers(second, both), answers(first, between))
 
 
@@ -121,7 +121,7 @@ def add_constant(x: Any, constant: Any) -> Any:
 
 
 def change_numbers(x: Any, change: Any) -> Any:
-    """In all columns of numbers."""
+    """Change all numeric columns."""
     if isinstance(x, pd.DataFrame):
         return x.assign(
             **{name: change(x[name].to_numpy()) for name in ("flag", "count", "number")}
@@ -135,11 +135,11 @@ def change_numbers(x: Any, change: Any) -> Any:
 
 @st.composite
 def scaled_trainings(draw: st.DrawFn) -> Case:
-    """Trainings of weights without a penalty, whose loss does not depend on units then."""
+    """Training runs of linear models without a penalty, whose loss does not depend on units."""
     case = draw(trainings(("LinearCRF",)))
     case["parameters"] |= {
         "objective": "likelihood",
-        "order": 0,  # else patterns that do not occur become less and less probable for ever
+        "order": 0,  # otherwise weights of patterns that do not occur would decrease without bound
         "reg_lambda": 0.0,
         "reg_alpha": 0.0,
         "max_iter": 2000,
@@ -158,10 +158,10 @@ def scaled_trainings(draw: st.DrawFn) -> Case:
 
 
 def check_scale(case: Case) -> None:
-    """Weights of a scaled column are scaled the other way, and the minimum of the loss stays.
+    """Weights of a scaled column are scaled inversely, and the minimum of the loss is the same.
 
-    Every sequence comes with all other labels too, a third as often: so the minimum is one of
-    finite weights. Training stops where ten iterations lower the loss by less than 1e-8 of it.
+    Every sequence also occurs with all other labels, a third as often, so that the minimum has
+    finite weights. Training stops if ten iterations decrease the loss by less than 1e-8 of it.
     """
     training = Training.of(case)
     labels = sorted({label for y in training.labels for label in y})

@@ -1,4 +1,4 @@
-"""Copies of a model: files, pickles, clones that are fitted again."""
+"""Copies of a model: files, pickles, refitted clones."""
 
 import copy
 import io
@@ -19,7 +19,7 @@ __all__ = ["KINDS"]
 
 
 def dump_with_joblib(crf: LinearCRF | TreeCRF) -> LinearCRF | TreeCRF:
-    """Through a file of joblib's."""
+    """Save and load with joblib."""
     with tempfile.TemporaryDirectory() as folder:
         joblib.dump(crf, Path(folder, "dump"))
         return joblib.load(Path(folder, "dump"))
@@ -36,7 +36,7 @@ COPIES = {
 
 
 def check_copies(case: Case) -> None:
-    """Every copy gives the same answers and the same file, and so does its copy."""
+    """Every copy, and a copy of it, gives the same predictions and the same file."""
     training = Training.of(case)
     crf = training.fit()
     expected, file = answers(crf, training), file_of(crf)

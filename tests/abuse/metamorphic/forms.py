@@ -1,4 +1,4 @@
-"""The same numbers in any form that they may come in."""
+"""The same numbers in all input formats."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ def named(library: Any, x: np.ndarray) -> Any:
     return library.DataFrame(dict(zip(NAMES, x.T, strict=True)))
 
 
-# Forms of one sequence, from an array.
+# Formats of one sequence, from an array.
 OF_A_SEQUENCE: dict[str, Callable[[np.ndarray], Any]] = {
     "F order": np.asfortranarray,
     "strided": strided,
@@ -65,28 +65,28 @@ OF_ALL = ["list", "generator", "tuple", "array of objects", "groups", "text grou
 
 @st.composite
 def changed_forms(draw: st.DrawFn) -> Case:
-    """Trainings on numbers, and another form of them."""
+    """Training runs on numbers, and another format of the same numbers."""
     case = draw_nothing(draw(trainings().filter(lambda case: case["weights"] != "positions")))
     case["data"]["form"] = "dense"
     for name in ("transition_attributes", "pattern_attributes"):
         if isinstance(case["parameters"].get(name), str):
-            case["parameters"][name] = True  # names are of a form
+            case["parameters"][name] = True  # only some formats have names
     case["form"] = draw(st.sampled_from(["dense", *OF_A_SEQUENCE]))
     case["whole"] = draw(st.sampled_from(OF_ALL))
     if case["form"] in SPARSE and case["estimator"] == "TreeCRF":
-        unwatch(case)  # cuts are between other values: there, zero is always one of them
+        unwatch(case)  # cuts differ: sparse columns always contain 0
         case["parameters"]["max_bins"] = 255
-        # Of sparse columns missing values become 0 where others have the median. There are cuts on
-        # either side of 0 where an indicator puts them.
+        # Missing values of sparse columns become 0 instead of the median. There are cuts on both
+        # sides of 0 where an indicator puts them.
         if case["parameters"]["missing"] in ("impute", "indicator"):
             case["parameters"]["missing"] = "learned"
     if case["whole"] == "generator":
-        case["warm"] = False  # it can be gone through once only
+        case["warm"] = False  # it can be iterated only once
     return case
 
 
 def check_forms(case: Case) -> None:
-    """Every form gives the same model, and the same answers, to the last bit."""
+    """Every format gives the same model and the same predictions, bit for bit."""
     training = Training.of(case)
     plain = training.changed(
         lambda part: part._replace(x=part.x.astype(np.float32).astype(np.float64))
@@ -99,13 +99,13 @@ def check_forms(case: Case) -> None:
     if case["whole"] == "generator":
         given, _ = change_form(plain, case["form"], "list")
     assert_same_answers(answers(other, given), expected)
-    if not parameters:  # a model takes any form, whatever it was fitted on
+    if not parameters:  # a model accepts any format, whatever it was fitted on
         assert_same_answers(answers(one, given), expected)
         assert_same_answers(answers(other, plain), expected)
 
 
 def change_form(training: Training, form: str, whole: str) -> tuple[Training, dict[str, Any]]:
-    """The same data in another form, and parameters that go with it."""
+    """The same data in another format, with the parameters that it needs."""
     weights = {k: v for k, v in training.fit_parameters.items() if k == "sample_weight"}
     if training.watched is not None:
         watched, _ = change_form(training.watched, form, whole)
@@ -139,7 +139,7 @@ def change_form(training: Training, form: str, whole: str) -> tuple[Training, di
 
 
 def add_column(X: Any, ids: np.ndarray) -> tuple[Any, str | int]:
-    """X with a column of group ids in the middle of it, and what that is called."""
+    """X with a column of group ids in the middle, and its name."""
     if isinstance(X, pd.DataFrame):
         held = X.copy()
         held.insert(1, "day", ids)

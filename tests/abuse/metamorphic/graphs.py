@@ -1,4 +1,4 @@
-"""Tree-shaped graphs: what does not matter is where in its sequence a position stands."""
+"""Tree-shaped graphs: the index of a position in its sequence does not matter."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from abuse.trainings import trainings
 
 __all__ = ["KINDS"]
 
-# Marginals of one model for data in two orders, which add up the same numbers in another order.
+# Tolerance for marginals of the same positions in a different order, since sums are reordered.
 TOLERANCE = 1e-8
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Case:
-    """Trainings with parents, and perhaps with features of ancestors."""
+    """Training runs with parents, and possibly with features of ancestors."""
     case = draw(trainings())
     case["data"]["graph"] = True
     if case["data"]["form"] == "facts":  # which do not tell where a position stands
@@ -32,7 +32,7 @@ def graphs(draw: st.DrawFn) -> Case:
 
 
 def check_graphs(case: Case) -> None:
-    """Positions in another order, and trees as sequences of their own, get the same answers."""
+    """Positions in another order, and trees as separate sequences, get the same predictions."""
     training = Training.of(case)
     crf = training.fit()
     assert training.parents is not None
@@ -48,14 +48,14 @@ def check_graphs(case: Case) -> None:
 
 
 def marginals(crf: Any, x: Any, parents: np.ndarray) -> np.ndarray:
-    """Those of one sequence, which needs no column of groups."""
+    """Marginals of one sequence, which needs no column of groups."""
     alone = [x.assign(group=0)] if crf.group_column is not None else [x]
     found: np.ndarray = crf.predict_marginals(alone, parents=[parents])[0]
     return found
 
 
 def renumber(parents: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Parents of some positions, by their places among these."""
+    """Parents of some positions, renumbered among these."""
     found = np.full(len(parents) + 1, -1)
     found[places] = np.arange(len(places))
     return found[parents[places]]
@@ -70,7 +70,7 @@ def split(parents: np.ndarray) -> list[np.ndarray]:
 
 
 def take(x: Any, places: np.ndarray) -> Any:
-    """Some positions of a sequence of any form."""
+    """Select positions of a sequence in any format."""
     if isinstance(x, list):
         return [x[place] for place in places]
     return x.iloc[places] if hasattr(x, "iloc") else x[places]

@@ -1,4 +1,4 @@
-"""Two trainings, the second on top of the first."""
+"""Two training runs, the second starting from the first."""
 
 from hypothesis import strategies as st
 
@@ -13,16 +13,16 @@ __all__ = ["KINDS"]
 
 @st.composite
 def continued_trainings(draw: st.DrawFn) -> Case:
-    """Trainings of trees that are cut in two, and of weights that come to a minimum."""
+    """Training runs of trees that are divided into two, and of weights that reach a minimum."""
     case = learn_from_all(draw(trainings()))
     parameters = case["parameters"]
-    parameters["early_stopping_rounds"] = None  # a training that stopped would go on
+    parameters["early_stopping_rounds"] = None  # a run that was stopped early would continue
     if case["estimator"] == "TreeCRF":
         case["rounds"] = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
         case["saved"] = draw(st.booleans())
-        # Else the number of rounds for the likelihood depends on n_rounds, and with init on it.
+        # Otherwise the number of rounds for the likelihood depends on n_rounds, or on init.
         parameters["warm_rounds"] = draw(st.integers(0, 3))
-        # A model does not know the last direction, nor the step that the next search begins with.
+        # A model does not store the last direction, nor the initial step of the next line search.
         parameters |= {"direction": "steepest", "line_search": False}
         return case
     # A convex loss: it has one minimum.
@@ -32,7 +32,7 @@ def continued_trainings(draw: st.DrawFn) -> Case:
 
 
 def check_init(case: Case) -> None:
-    """Trees of two trainings are those of one, and a minimum is not left."""
+    """Two training runs give the trees of one, and a minimum is not left."""
     training = Training.of(case)
     fit = training.fit_parameters
     if case["estimator"] == "LinearCRF":
@@ -45,16 +45,16 @@ def check_init(case: Case) -> None:
     second = training.build(n_rounds=n_second).fit(training.X, training.y, init=first, **fit)
     whole = training.fit(n_rounds=n_first + n_second)
     assert second.history_ == whole.history_
-    if second.best_round_ is not None:  # of the rounds before, no more than the last is looked at
+    if second.best_round_ is not None:  # only the last of the previous rounds matters
         assert second.best_round_ >= first.n_rounds_
         second.best_round_ = whole.best_round_
     assert file_of(second, n_rounds=1) == file_of(whole, n_rounds=1)
 
 
 def check_minimum(training: Training) -> None:
-    """From a minimum on, training goes nowhere.
+    """Training that starts at a minimum changes nothing.
 
-    With tol=0 it stops where no step lowers the loss any more, which is known up to its rounding.
+    With tol=0 it stops when no step decreases the loss, up to rounding.
     """
     first = training.fit()
     second = training.build(max_iter=20).fit(

@@ -13,7 +13,7 @@ from abuse.trainings import trainings
 
 __all__ = ["KINDS"]
 
-# Names that stand in the same order.
+# Names in the same order.
 RISING: list[list[Any]] = [
     ["A", "AA", "B-x", "a long name of a label"],
     [-(2**62), -1, 0, 2**62],
@@ -41,7 +41,7 @@ def renamed_trainings(draw: st.DrawFn) -> Case:
 
 
 def check_labels(case: Case) -> None:
-    """Names in the same order change nothing; in another order, what rounding changes."""
+    """Names in the same order change nothing; in another order, only rounding changes."""
     names = dict(zip(LABELS[case["data"]["labels"]], case["names"], strict=True))
     mark = mark_of(case["data"])
     if mark is not None:
@@ -60,7 +60,7 @@ def check_labels(case: Case) -> None:
 
 def check_mixed(training: Training, names: dict[Any, Any]) -> None:
     if training.case["parameters"]["objective"] in ("max_margin", "accuracy"):
-        return  # of labellings, or labels, that score the same they take the first, and its slopes
+        return  # of equally good labellings or labels, the first is chosen, with its slopes
     renamed, parameters = rename_all(training, names)
     first, second = training.fit(), renamed.fit(**parameters)
     assert_alike(first, second, lambda label: names[as_python(label)])

@@ -1,4 +1,4 @@
-"""The order of sequences, and what else is asked in the same batch."""
+"""The order of sequences, and the other sequences in a batch."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,7 +19,8 @@ __all__ = ["KINDS"]
 
 @st.composite
 def moved_trainings(draw: st.DrawFn) -> Case:
-    """Trainings in which draws go by what sequences hold, not by groups, which get other names."""
+    """Training runs whose draws depend on the contents of sequences, not on groups, which are
+    renamed."""
     case = draw(trainings(based=True))
     return draw_nothing(case) if case["data"]["form"] in FLAT_FORMS else case
 
@@ -38,7 +39,7 @@ def move(training: Training) -> Training:
 
 
 def check_batches(case: Case) -> None:
-    """A sequence gets the same answers in any batch, to the last bit."""
+    """A sequence gets the same predictions in any batch, bit for bit."""
     training = Training.of(case)
     crf = training.fit()
     uniforms = draw_uniforms(training)

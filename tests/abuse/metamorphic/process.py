@@ -1,4 +1,4 @@
-"""The process that a training runs in: its hash seed, its threads of BLAS, how it was started."""
+"""The process of a training run: its hash seed, its BLAS threads, how it was started."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from hedgerow import TreeCRF
 
 __all__ = ["KINDS", "digests"]
 
-# Environments of a process of its own.
+# Environments of a separate process.
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "hash seed 0": {"PYTHONHASHSEED": "0"},
     "hash seed 1": {"PYTHONHASHSEED": "1"},
@@ -38,9 +38,9 @@ WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 
 @st.composite
 def batches(draw: st.DrawFn) -> Case:
-    """Some trainings at once: to start a process takes longer than a training."""
+    """Several training runs at once, since starting a process takes longer than training."""
     return {
-        # First what starts no process: it is what the suite tries, which tests the rest by itself.
+        # First without a new process: this is the part that the test suite runs.
         "way": draw(st.sampled_from(["limits", *ENVIRONMENTS, *STARTS])),
         "trainings": draw(st.lists(trainings(based=True), min_size=1, max_size=10)),
         "many labels": draw(st.booleans()),
@@ -48,7 +48,7 @@ def batches(draw: st.DrawFn) -> Case:
 
 
 def fit(case: Case) -> bytes:
-    """A model file; items and parameters hold sets, whose order changes with the hash seed."""
+    """A model file; items and parameters are sets, whose order depends on the hash seed."""
     training = Training.of(case)
     named = training.label_parameters().items()
     changes = {name: set(value) for name, value in named if isinstance(value, list)}
@@ -65,7 +65,7 @@ def fit(case: Case) -> bytes:
 
 
 def fit_many_labels(seed: int) -> bytes:
-    """A model file of so many label pairs that BLAS would sum over them in several threads."""
+    """A model file with so many label pairs that BLAS would use several threads for their sums."""
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(20, 2)) for _ in range(12)]
     y = [rng.integers(0, 125, len(x)) for x in X]
@@ -99,14 +99,14 @@ def check_process(case: Case) -> None:
 def started_by(way: str, case: Case) -> list[str]:
     """Digests from a process that multiprocessing has started."""
     with warnings.catch_warnings():
-        # Python warns of a fork beside threads. Ours are at rest, and made anew in the child.
+        # Python warns about forks with threads. Ours are idle, and recreated in the child.
         warnings.simplefilter("ignore", DeprecationWarning)
         with ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
             return pool.submit(digests, case).result()
 
 
 def in_environment(case: Case, environment: dict[str, str]) -> list[str]:
-    """Digests from a process of its own."""
+    """Digests from a separate process."""
     code = "import json, sys; from abuse.metamorphic.process import digests; "
     code += "print(json.dumps(digests(json.load(sys.stdin))))"
     done = subprocess.run(

@@ -12,12 +12,12 @@ __all__ = ["KINDS"]
 
 @st.composite
 def large_trainings(draw: st.DrawFn) -> Case:
-    """Trainings, some of them on data that are cut into pieces: many sequences, or long ones."""
+    """Training runs, some on data that are processed in pieces: many sequences, or long ones."""
     case = draw(trainings(based=True))
     size = draw(st.sampled_from(["small", "many", "long"]))
     data = case["data"]
     if size != "small" and case["parameters"].get("curvature") == "exact":
-        case["parameters"]["curvature"] = "mixing"  # brute force, meant for little data
+        case["parameters"]["curvature"] = "mixing"  # brute force, for small data only
     if size == "many":
         data["lengths"] = [*data["lengths"], 3] * draw(st.integers(30, 150))
     if size == "long":

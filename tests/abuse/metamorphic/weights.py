@@ -16,7 +16,7 @@ __all__ = ["KINDS"]
 
 @st.composite
 def weighted_trainings(draw: st.DrawFn) -> Case:
-    """Trainings in which nothing but weights says how often a sequence counts."""
+    """Training runs in which weights are equivalent to repetitions of sequences."""
     case = decided(learn_from_all(draw(trainings())))
     case["change"] = draw(st.sampled_from(["repeated", "left out", "classes"]))
     # Patterns and attributes are counted without weights, and so are quantiles.
@@ -27,7 +27,7 @@ def weighted_trainings(draw: st.DrawFn) -> Case:
         parameters["max_bins"] = 255
     else:
         parameters |= {"min_count": 0, "all_pairs": True}
-    # With weights of positions a margin is as wide as they are, but the hinge counts once.
+    # With weights of positions the margin is scaled, but the hinge counts once.
     uneven = case["change"] == "classes" or case["weights"] == "positions"
     if uneven and parameters["objective"] == "max_margin":
         parameters["objective"] = "likelihood"
@@ -47,7 +47,7 @@ def check_weights(case: Case) -> None:
 
 
 def check_repeated(training: Training) -> None:
-    """A sequence of weight 2 is two sequences."""
+    """A sequence of weight 2 is equivalent to two sequences."""
     parts = weighted_parts(training)
     counts = np.random.default_rng(training.case["data"]["seed"]).integers(1, 4, len(parts))
     repeated = [part for part, count in zip(parts, counts, strict=True) for _ in range(count)]
@@ -56,9 +56,9 @@ def check_repeated(training: Training) -> None:
 
 
 def check_left_out(training: Training) -> None:
-    """A sequence of weight 0 is not there.
+    """A sequence of weight 0 has no effect.
 
-    Its labels, patterns and attributes are those of another one, for they would be counted.
+    Its labels, patterns and attributes also occur in another sequence, since they are counted.
     """
     parts = weighted_parts(training)
     places = np.random.default_rng(training.case["data"]["seed"]).integers(0, len(parts), 2)
@@ -68,7 +68,7 @@ def check_left_out(training: Training) -> None:
 
 
 def check_classes(training: Training) -> None:
-    """The same weight for all classes is that weight for all sequences."""
+    """The same weight for all classes is equivalent to that weight for all sequences."""
     factor = training.case["factor"]
     parts = weighted_parts(training)
     labels = {label for part in parts for label in part.labels}

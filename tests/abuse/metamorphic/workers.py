@@ -1,4 +1,4 @@
-"""Workers that train together: which of them has which sequence does not matter."""
+"""Workers that train together: how sequences are divided among them does not matter."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def divided_trainings(draw: st.DrawFn) -> Case:
 
 
 def check_workers(case: Case) -> None:
-    """All workers get the model file of one with all sequences, or the same refusal."""
+    """All workers get the model file of one worker with all sequences, or the same error."""
     training = Training.of(case)
     n_sequences = len(case["data"]["lengths"])
     n_workers = min(case["n_workers"], n_sequences)
@@ -41,7 +41,7 @@ def check_workers(case: Case) -> None:
 
 
 def refusal_of(training: Training, fit: dict[str, Any]) -> str:
-    """What is wrong with a training on one worker; empty if nothing is."""
+    """The error of training on one worker; empty if there is none."""
     try:
         training.build(random_state=0).fit(training.X, training.y, **fit)
     except ValueError as error:
@@ -52,7 +52,7 @@ def refusal_of(training: Training, fit: dict[str, Any]) -> str:
 def fit_together(training: Training, division: Any, fit: dict[str, Any]) -> list[bytes]:
     """Model files of workers that have some of the sequences each, by their numbers.
 
-    ``fit`` is what the method `fit` gets beside X and y.
+    ``fit`` contains the arguments of `fit` in addition to X and y.
     """
     parts = training.parts()
 

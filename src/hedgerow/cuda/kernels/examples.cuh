@@ -4,20 +4,58 @@
 #include "random.cuh"
 #include "tree_nodes.cuh"
 
+// Sums of absolute gradients and of curvatures of some examples, and the largest of both.
+struct Magnitudes {
+  double gradients, curvatures;
+  float2 largest;
+
+  __device__ void add(float2 example) {
+    gradients += fabsf(example.x);
+    curvatures += example.y;
+    largest = make_float2(fmaxf(largest.x, fabsf(example.x)), fmaxf(largest.y, example.y));
+  }
+  // Adds up those of a block, and writes them to partial (4 K, gridDim.x); all threads take part.
+  __device__ void write(int k, double* partial) const {
+    __shared__ double of_warps[4][8];
+    const double found[4] = {warp_sum(gradients), warp_sum(curvatures), warp_max(largest.x),
+                             warp_max(largest.y)};
+    __syncthreads();
+    if (lane_of_warp() == 0)
+      for (int i = 0; i < 4; ++i) of_warps[i][threadIdx.x >> 5] = found[i];
+    __syncthreads();
+    if (threadIdx.x > 3) return;
+    double all = 0;
+    for (int w = 0; w < 8; ++w) {
+      const double more = of_warps[threadIdx.x][w];
+      all = threadIdx.x < 2 ? all + more : fmax(all, more);
+    }
+    partial[(size_t)(4 * k + threadIdx.x) * gridDim.x + blockIdx.x] = all;
+  }
+};
+
+// Of few labels a thread has all, so that rows are read once; of many a block has that of its y.
+#if N_LABELS <= 8
+#define LABELS_OF_THREAD K
+#else
+#define LABELS_OF_THREAD 1
+#endif
+
 // Derivatives (K, n_rows) of the loss by the scores: gradients, and bounds of the curvatures; zeros
 // where a row takes no part. The gradients are slopes (n_rows, K), or those of the likelihood.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, LABELS_OF_THREAD <= 5 ? 4 : 2)
     derive(const double* marginals, const double* slopes, const float* gammas,
            const signed char* labels, const double* scales, const u8* selected, int n_rows,
-           int first_output, double trim, float rate, float modest, int newton,
-           float2* derivatives) {
+           int first_output, double trim, float rate, float modest, int newton, float2* derivatives,
+           double* partial) {
+  Magnitudes magnitudes[LABELS_OF_THREAD] = {};
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
     const int label = labels[row];
     const double scale = scales ? scales[row] : 1.0;
     const bool takes_part = label >= 0 && scale > 0 && (!selected || selected[row]);
     const float full = gammas[row];
     const double gamma = fminf(fmaxf(rate * full, modest), full);
-    for (int k = 0; k < K; ++k) {
+    UNROLL for (int own = 0; own < LABELS_OF_THREAD; ++own) {
+      const int k = blockIdx.y + own;
       float2 found = make_float2(0.0f, 0.0f);
       if (takes_part && k >= first_output) {
         const double p = marginals[row * K + k];
@@ -30,8 +68,11 @@ extern "C" __global__ void __launch_bounds__(256)
         }
       }
       derivatives[(size_t)k * n_rows + row] = found;
+      magnitudes[own].add(found);
     }
   }
+  UNROLL for (int own = 0; own < LABELS_OF_THREAD; ++own) magnitudes[own].write(blockIdx.y + own,
+                                                                                partial);
 }
 
 // counts (K, 2): examples of each label, and those of them where it was observed
@@ -55,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // for all in the mean (0), as much as any other (1), or together as much as the observed (2).
 extern "C" __global__ void __launch_bounds__(256)
     draw_others(float2* derivatives, const signed char* labels, const int* position, int n_rows,
-                const u64* counts, const u64* key, double ratio, int weighting) {
+                const u64* counts, const u64* key, double ratio, int weighting, double* partial) {
   const int k = blockIdx.y;
   const u64 own_key = derive_key(key[0], k);
   const u64 n_observed = counts[2 * k + 1], n_others = counts[2 * k] - n_observed;
@@ -66,41 +107,17 @@ extern "C" __global__ void __launch_bounds__(256)
   const float weight = weighting == 0   ? (float)(1.0 / share)
                        : weighting == 1 ? 1.0f
                                         : (float)(n_positives / (share * n_negatives));
+  Magnitudes magnitudes = {};
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
     float2& example = derivatives[(size_t)k * n_rows + row];
-    if (!(example.y > 0) || labels[row] == k) continue;
-    const double draw = (double)(derive_key(own_key, position[row]) >> 11) * 0x1p-53;
-    const float factor = share >= 1.0 || draw < share ? weight : 0.0f;
-    example = make_float2(example.x * factor, example.y * factor);
+    if (example.y > 0 && labels[row] != k) {
+      const double draw = (double)(derive_key(own_key, position[row]) >> 11) * 0x1p-53;
+      const float factor = share >= 1.0 || draw < share ? weight : 0.0f;
+      example = make_float2(example.x * factor, example.y * factor);
+    }
+    magnitudes.add(example);
   }
-}
-
-// partial (4 K, gridDim.x): by output, the sums of absolute gradients and of curvatures, and the
-// largest of both.
-extern "C" __global__ void __launch_bounds__(256)
-    sum_magnitudes(const float2* derivatives, int n_rows, double* partial) {
-  __shared__ double of_warps[4][8];
-  const int k = blockIdx.y;
-  double gradients = 0, curvatures = 0;
-  float2 largest = make_float2(0.0f, 0.0f);
-  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
-    const float2 example = derivatives[(size_t)k * n_rows + row];
-    gradients += fabsf(example.x);
-    curvatures += example.y;
-    largest = make_float2(fmaxf(largest.x, fabsf(example.x)), fmaxf(largest.y, example.y));
-  }
-  const double found[4] = {warp_sum(gradients), warp_sum(curvatures), warp_max(largest.x),
-                           warp_max(largest.y)};
-  if (lane_of_warp() == 0)
-    for (int i = 0; i < 4; ++i) of_warps[i][threadIdx.x >> 5] = found[i];
-  __syncthreads();
-  if (threadIdx.x > 3) return;
-  double all = 0;
-  for (int w = 0; w < 8; ++w) {
-    const double more = of_warps[threadIdx.x][w];
-    all = threadIdx.x < 2 ? all + more : fmax(all, more);
-  }
-  partial[(size_t)(4 * k + threadIdx.x) * gridDim.x + blockIdx.x] = all;
+  magnitudes.write(k, partial);
 }
 
 // The power of two of which a sum has up to 2^n_bits, and each number up to 2^bits_of_each.

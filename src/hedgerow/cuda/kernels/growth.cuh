@@ -230,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // Examples of the left child go to the front of the node's place in the other list, those of the
 // right one to its back, in any order. cursors (K max_chosen, 2): how many did.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 5)
     partition(const u8* columns, NEIGHBOURS, const OpenNode* open, const Node* nodes, int max_nodes,
               const int* chosen, int max_chosen, const i64* starts, int n_segments, int n_rows,
               int* rows, Example* examples, int* rows_odd, Example* examples_odd, int* cursors) {
@@ -258,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (i64 tile = begin; tile < stop; tile += 2048) {
       int own[8], n_left = 0, n_right = 0;
       Example moved[8];
-      u32 is_left[8], is_there[8];
+      u32 own_left = 0;  // a bit for each of them
       const i64 first = tile - starts[s] + warp * 256 + lane;
       UNROLL for (int r = 0; r < 8; ++r) {
         const i64 e = first + r * 32;
@@ -274,10 +274,9 @@ extern "C" __global__ void __launch_bounds__(256)
           const int at = neighbours.at(own[r], asked.offset);
           goes = goes_left(asked.ways, asked.set, at < 0 ? 0 : column[at], at < 0);
         }
-        is_there[r] = __ballot_sync(~0u, own[r] >= 0);
-        is_left[r] = __ballot_sync(~0u, goes);
-        n_left += __popc(is_left[r]);
-        n_right += __popc(is_there[r] & ~is_left[r]);
+        own_left |= (u32)goes << r;
+        n_left += __popc(__ballot_sync(~0u, goes));
+        n_right += __popc(__ballot_sync(~0u, own[r] >= 0 && !goes));
       }
       if (lane == 0) {
         lefts[warp] = n_left;
@@ -297,15 +296,17 @@ extern "C" __global__ void __launch_bounds__(256)
       __syncthreads();
       int to_left = bases[0] + lefts[warp], to_right = node.count - 1 - bases[1] - rights[warp];
       UNROLL for (int r = 0; r < 8; ++r) {
-        const u32 is_right = is_there[r] & ~is_left[r];
+        const bool goes = (own_left >> r) & 1;
+        const u32 lefts_of_warp = __ballot_sync(~0u, goes);
+        const u32 rights_of_warp = __ballot_sync(~0u, own[r] >= 0 && !goes);
         if (own[r] >= 0) {
-          const int place = (is_left[r] >> lane) & 1 ? to_left + __popc(is_left[r] & below)
-                                                     : to_right - __popc(is_right & below);
+          const int place = goes ? to_left + __popc(lefts_of_warp & below)
+                                 : to_right - __popc(rights_of_warp & below);
           rows_out[place] = own[r];
           examples_out[place] = moved[r];
         }
-        to_left += __popc(is_left[r]);
-        to_right -= __popc(is_right);
+        to_left += __popc(lefts_of_warp);
+        to_right -= __popc(rights_of_warp);
       }
       __syncthreads();
     }

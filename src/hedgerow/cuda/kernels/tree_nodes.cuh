@@ -20,6 +20,7 @@ __device__ __forceinline__ Sum operator-(Sum a, Sum b) {
 #define MISSING_LEFT 0x100
 #define OUTSIDE_LEFT 0x200
 #define BY_SET 0x400
+#define WAYS_BITS 11
 
 // As the core reads it, 64 bytes.
 struct Node {

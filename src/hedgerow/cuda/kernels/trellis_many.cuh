@@ -194,10 +194,21 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
     loss += weight * losses[c];
     double beta = has_label ? 1.0 : 0.0, after = 0;
     float from_next = 0, from_after_next = 0;
+    // Rows are loaded one step ahead: nothing else would hide the time that this takes.
+    double next_alpha = 0.0, next_score = -INFINITE;
+    float next_message = 0.0f;
+    const auto load = [&](int row) {
+      next_message = messages[row].y;
+      if (!has_label) return;
+      next_alpha = marginals[(size_t)row * K + lane];
+      next_score = scores[(size_t)row * K + lane];
+    };
+    load(first[c] + length[c] - 1);
     for (int t = length[c] - 1; t >= 0; --t) {
       const int row = first[c] + t;
-      const double alpha = has_label ? marginals[(size_t)row * K + lane] : 0.0;
-      const float from_previous = messages[row].y;
+      const double alpha = next_alpha, u = next_score;
+      const float from_previous = next_message;
+      if (t > 0) load(row - 1);
       const bool has_next = t + 1 < length[c];
       if (has_next) {
         group.doubles[lane] = after;
@@ -225,7 +236,6 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
         }
       }
       if (lane == 0) gammas[row] = 2.0f * (1.0f + (from_previous + from_next));
-      const double u = has_label ? scores[(size_t)row * K + lane] : -INFINITE;
       const double p = alpha * beta * per_norm;
       if (has_label) marginals[(size_t)row * K + lane] = p;
       if (labels) n_right += group.first_of(p, has_label) == labels[row];

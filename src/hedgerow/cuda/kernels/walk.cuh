@@ -5,13 +5,19 @@
 #include "tree_nodes.cuh"
 
 // A node, as small as a walk needs it.
-struct Step {
-  int column, left;
-  u32 ways;  // those of the node, and above them 2^15 + the offset
-  float value;
+struct alignas(8) Step {
+  u32 asked;   // 2^8 + the offset, and above them the column; of a leaf its value
+  u32 onward;  // ways of the node, and above them 1 + the left child; 0: a leaf
+
+  __device__ bool is_leaf() const { return onward == 0; }
+  __device__ int left() const { return (int)(onward >> WAYS_BITS) - 1; }
+  __device__ int offset() const { return (int)(asked & 511) - 256; }
+  __device__ int column() const { return (int)(asked >> 9); }
 };
 __device__ __forceinline__ Step step_of(const Node& node) {
-  return {node.column, node.left, node.ways | (u32)(node.offset + 0x8000) << 16, node.value};
+  if (node.left < 0) return {__float_as_uint(node.value), 0};
+  return {(u32)node.column << 9 | (u32)(node.offset + 256),
+          (u32)(node.left + 1) << WAYS_BITS | node.ways};
 }
 
 // What the leaf of a tree adds at a row. The steps are in shared memory, or null: then nodes are
@@ -20,13 +26,13 @@ __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int
                                        const Neighbours& neighbours, const u8* bins, int n_bytes) {
   Step step = steps ? steps[0] : step_of(nodes[0]);
   int at = 0;
-  while (step.left >= 0) {
-    const int there = neighbours.at(row, (int)(step.ways >> 16) - 0x8000);
-    const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + step.column];
-    at = step.left + (goes_left(step.ways, nodes[at].set, bin, there < 0) ? 0 : 1);
+  while (!step.is_leaf()) {
+    const int there = neighbours.at(row, step.offset());
+    const int bin = there < 0 ? 0 : bins[(size_t)there * n_bytes + step.column()];
+    at = step.left() + (goes_left(step.onward, nodes[at].set, bin, there < 0) ? 0 : 1);
     step = steps ? steps[at] : step_of(nodes[at]);
   }
-  return step.value;
+  return __uint_as_float(step.asked);
 }
 
 // out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each.
