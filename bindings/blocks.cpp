@@ -1,6 +1,9 @@
+#include <nanobind/stl/vector.h>
+
 #include <cstring>
 
 #include "arrays.hpp"
+#include "digest.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -51,6 +54,21 @@ std::optional<std::tuple<Returned<int64_t>, bool>> measure_blocks(
   return std::tuple{to_numpy(std::move(lengths)), are_adjacent};
 }
 
+using Rows = std::tuple<Array<const uint8_t, 2>, Offsets>;
+
+Returned<uint64_t> digest_rows(const std::vector<Rows>& parts, int64_t n_sequences, int n_threads) {
+  std::vector<DigestedRows> read;
+  for (const auto& [bytes, bounds] : parts) {
+    check(static_cast<int64_t>(bounds.shape(0)) == n_sequences + 1,
+          "bounds must have an entry more than there are sequences");
+    check_offsets(bounds, bytes.shape(0));
+    read.push_back({bytes.data(), static_cast<int64_t>(bytes.shape(1)), bounds.data()});
+  }
+  std::vector<uint64_t> digests;
+  run_kernel([&](Stop& stop) { digests = digest_sequences(read, n_sequences, n_threads, stop); });
+  return to_numpy(std::move(digests));
+}
+
 }  // namespace
 
 void bind_blocks(nb::module_& module) {
@@ -58,6 +76,10 @@ void bind_blocks(nb::module_& module) {
              "Of 2-D arrays that are C-contiguous, of one type and with the same columns: their "
              "numbers of rows, and whether each begins in memory where the last one ends. None if "
              "they are not like that, or empty.");
+  module.def("digest_sequences", &digest_rows, nb::arg("parts"), nb::arg("n_sequences"),
+             nb::arg("n_threads"),
+             "A number for the contents of each sequence: of rows of bytes, and of the bounds of "
+             "its rows in them.");
 }
 
 }  // namespace hedgerow::bindings

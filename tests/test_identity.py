@@ -1,9 +1,11 @@
 """Identities of sequences: by name or by content, whatever their order."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from hedgerow import _core
 from hedgerow.comm import ALONE, ThreadComm
@@ -90,3 +92,35 @@ def test_a_place_among_the_draws_of_all_workers():
 
     assert ThreadComm.run(3, find_all) == [expected] * 3
     assert find_all(ALONE) == expected
+
+
+def test_digests_depend_on_all_contents_and_on_nothing_else():
+    rng = np.random.default_rng(0)
+    lengths = np.array([0, 1, 2, 3, 0, 90, 1])
+    offsets = np.append(0, np.cumsum(lengths))
+    numbers = np.arange(len(lengths) + 1)
+    rows = rng.integers(0, 256, (offsets[-1], 5)).astype(np.uint8)
+    tags = rng.integers(0, 256, (len(lengths), 8)).astype(np.uint8)
+
+    def digest(n_threads=1):
+        parts = [(rows, offsets), (tags, numbers)]
+        return _core.digest_sequences(parts, len(lengths), n_threads)
+
+    found = digest()
+    assert len(set(found.tolist())) == len(lengths)
+    for n_threads in (2, 7):
+        assert digest(n_threads).tolist() == found.tolist()
+    for sequence, (begin, end) in enumerate(pairwise(offsets.tolist())):
+        for array, row in [(tags, sequence), *((rows, row) for row in range(begin, end))]:
+            place = row, rng.integers(array.shape[1])
+            array[place] ^= 1
+            assert np.flatnonzero(digest() != found).tolist() == [sequence]
+            array[place] ^= 1
+    assert digest().tolist() == found.tolist()
+
+
+def test_bounds_of_digested_rows_are_checked():
+    rows = np.zeros((3, 2), np.uint8)
+    for bounds, message in [([0, 3], "an entry more than"), ([0, 1, 4], "must run from 0 to")]:
+        with pytest.raises(ValueError, match=message):
+            _core.digest_sequences([(rows, np.array(bounds))], 2, 1)

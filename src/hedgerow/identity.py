@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Sequences, SparseRows, merely_count
 
@@ -36,9 +37,10 @@ def identify_sequences(
     sequences: Sequences,
     *more: NDArray[Any] | None,
     attributes: Identities | None = None,
+    n_threads: int = 1,
     comm: Comm = ALONE,
 ) -> Identities:
-    """A number for each sequence, (S,).
+    """A number for each sequence, (S,), the same for any number of threads.
 
     ``attributes`` are digests of their names, (A,), which stand for their numbers.
 
@@ -49,14 +51,14 @@ def identify_sequences(
     """
     names = _find_names(sequences, comm)
     parts = comm.gather(
-        _digest_contents(sequences, attributes)
+        _digest_contents(sequences, n_threads, attributes)
         if names is None
         else _digest_strings(map(str, names))
     )
     found = np.concatenate(parts)
     order = np.argsort(found, kind="stable")
     if (np.diff(found[order]) == 0).any():  # only then do the others matter
-        ties = np.concatenate(comm.gather(_digest_arrays(sequences, more)))
+        ties = np.concatenate(comm.gather(_digest_arrays(sequences, more, n_threads)))
         order = np.lexsort((ties, found))
     ordered = found[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
@@ -124,57 +126,46 @@ def _find_names(sequences: Sequences, comm: Comm) -> list[Any] | None:
     return None if merely_count(chain.from_iterable(given)) else sequences.numbers
 
 
-def _digest_contents(sequences: Sequences, attributes: Identities | None) -> Identities:
+def _digest_contents(
+    sequences: Sequences, n_threads: int, attributes: Identities | None
+) -> Identities:
     """Digests of the contents of sequences, (S,)."""
     columns = digest_categories(sequences)
     arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
-    return _digest_arrays(sequences, arrays, sequences.sparse, attributes)
+    return _digest_arrays(sequences, arrays, n_threads, sequences.sparse, attributes)
 
 
 def _digest_strings(strings: Iterable[str]) -> Identities:
-    digests = (hashlib.blake2b(string.encode(), digest_size=8) for string in strings)
-    return np.fromiter(map(_to_number, digests), np.uint64)
+    digests = (hashlib.blake2b(string.encode(), digest_size=8).digest() for string in strings)
+    return np.fromiter((int.from_bytes(digest, "little") for digest in digests), np.uint64)
 
 
 def _digest_arrays(
     sequences: Sequences,
-    arrays: Sequence[NDArray[Any] | None],
+    arrays: Iterable[NDArray[Any] | None],
+    n_threads: int,
     sparse: SparseRows | None = None,
     attributes: Identities | None = None,
 ) -> Identities:
     """Digests of the parts of arrays and rows that belong to each sequence, (S,)."""
-    held: NDArray[Any] = np.empty(0) if sparse is None else sparse.indices
-    if attributes is not None:
-        held = attributes[held]
-    given = [np.ascontiguousarray(array) for array in arrays if array is not None]
-    by_position = [
-        array.reshape(len(array), math.prod(array.shape[1:]))
-        for array in given
-        if len(array) == sequences.n_positions
-    ]
-    by_sequence = [array for array in given if len(array) != sequences.n_positions]
-
-    def digest(number: int, begin: int, end: int) -> int:
-        found = hashlib.blake2b((end - begin).to_bytes(8, "little"), digest_size=8)
-        for array in by_position:
-            found.update(array[begin:end].reshape(-1).view(np.uint8).data)
-        for array in by_sequence:
-            found.update(array[number : number + 1].view(np.uint8).data)
-        if sparse is not None:
-            first, last = int(sparse.indptr[begin]), int(sparse.indptr[end])
-            found.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
-            found.update(held[first:last].view(np.uint8).data)
-            if sparse.values is not None:
-                found.update(sparse.values[first:last].view(np.uint8).data)
-        return _to_number(found)
-
-    bounds = enumerate(pairwise(sequences.offsets.tolist()))
-    numbers = (digest(number, begin, end) for number, (begin, end) in bounds)
-    return np.fromiter(numbers, np.uint64, sequences.n_sequences)
+    offsets, numbers = sequences.offsets, np.arange(sequences.n_sequences + 1)
+    parts: list[tuple[NDArray[Any], NDArray[np.int64]]] = [(sequences.lengths, numbers)]
+    for array in arrays:
+        if array is not None:
+            parts.append((array, offsets if len(array) == sequences.n_positions else numbers))
+    if sparse is not None:
+        held = sparse.indices if attributes is None else attributes[sparse.indices]
+        bounds = sparse.indptr[offsets]
+        parts += [(np.diff(sparse.indptr), offsets), (held, bounds)]
+        parts += [] if sparse.values is None else [(sparse.values, bounds)]
+    as_bytes = [(_to_bytes(array), bounds.astype(np.int64, copy=False)) for array, bounds in parts]
+    return _core.digest_sequences(as_bytes, sequences.n_sequences, n_threads)
 
 
-def _to_number(digest: hashlib.blake2b) -> int:
-    return int.from_bytes(digest.digest(), "little")
+def _to_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of each row."""
+    rows = np.ascontiguousarray(array).reshape(len(array), math.prod(array.shape[1:]))
+    return rows.view(np.uint8)
 
 
 def _mix(numbers: Identities) -> Identities:

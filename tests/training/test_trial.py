@@ -99,7 +99,7 @@ def test_enough_is_taken():
 def test_no_trial_with_few_labels_or_few_pieces(y, make, monkeypatch):
     crf = make()
     monkeypatch.setattr(trial, "PIECES", 5)
-    assert try_decoders(crf._trainer(None), label(y), 0) is None
+    assert try_decoders(crf._trainer(None), label(y), 0, 1) is None
     assert crf.fit([[[0.0]] * len(labels) for labels in y], y).decode_ == "marginal"
 
 
@@ -132,7 +132,7 @@ def test_leads_of_a_trial(estimator, make, few, monkeypatch):
         for pair in bounds
     ]
     crf = make(order=2, random_state=7, **steps)
-    leads = try_decoders(crf._trainer(None), labelled, 7)
+    leads = try_decoders(crf._trainer(None), labelled, 7, 1)
     assert leads.tolist() == np.concatenate(expected).tolist()
     assert np.any(leads)
     assert crf.fit(X, y).decode_ == proven_decoder(leads)
@@ -141,8 +141,8 @@ def test_leads_of_a_trial(estimator, make, few, monkeypatch):
 class Watch(list):
     """Remembers the leads of trials."""
 
-    def __call__(self, trainer, labelled, random_state):
-        self.append(try_decoders(trainer, labelled, random_state))
+    def __call__(self, trainer, labelled, random_state, n_threads):
+        self.append(try_decoders(trainer, labelled, random_state, n_threads))
         return self[-1]
 
 

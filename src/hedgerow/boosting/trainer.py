@@ -94,10 +94,11 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.data = TrainingSet.learn(
             self.crf, labelled, objective=self.objective, has_edges=asks_labels
         )
+        n_threads = count_threads(self.crf.n_jobs)
         if self.crf.subsample < 1 or self.crf.stratified or self.crf.sampling_method != "uniform":
-            self.data = replace(self.data, identities=labelled.identify())
+            self.data = replace(self.data, identities=labelled.identify(n_threads))
         if self.extends is None:
-            max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
+            max_bins = int(self.crf.max_bins)
             self.columns = Columns.learn(
                 labelled.sequences,
                 labelled.index,

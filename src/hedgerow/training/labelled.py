@@ -80,12 +80,17 @@ class Labelled:
         by_sequence, by_position = self.sequence_weights, self.position_weights
         return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents, self.comm)
 
-    def identify(self) -> NDArray[np.uint64]:
+    def identify(self, n_threads: int = 1) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order."""
         weights = self.sequence_weights, self.position_weights
         digests = self.index.digests() if self.sequences.schema.kind == "items" else None
         return identify_sequences(
-            self.sequences, self.codes, *weights, attributes=digests, comm=self.comm
+            self.sequences,
+            self.codes,
+            *weights,
+            attributes=digests,
+            n_threads=n_threads,
+            comm=self.comm,
         )
 
     def counts(self) -> NDArray[np.bool_]:

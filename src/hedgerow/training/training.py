@@ -244,7 +244,8 @@ class Training(Generic[Form, AnyUpdate]):
             return decode
         if look_like_chunks(labelled.labels.classes):
             return "viterbi"  # which finds more whole chunks, even if it finds fewer labels
-        leads = try_decoders(self.trainer, labelled, self.crf.random_state)
+        n_threads = count_threads(self.crf.n_jobs)
+        leads = try_decoders(self.trainer, labelled, self.crf.random_state, n_threads)
         return "marginal" if leads is None else proven_decoder(leads)
 
     def _decoder_by(self, eval_set: EvalSet[Form], update: AnyUpdate) -> Decode:

@@ -43,7 +43,7 @@ STEPS = 32
 
 
 def try_decoders(
-    trainer: Trainer[Form, AnyUpdate], labelled: Labelled, random_state: Any
+    trainer: Trainer[Form, AnyUpdate], labelled: Labelled, random_state: Any, n_threads: int
 ) -> NDArray[np.float64] | None:
     """Number of correct labels in each test piece by marginals, minus that by Viterbi.
 
@@ -54,7 +54,7 @@ def try_decoders(
         return None
     seed = fixed_seed(random_state)
     own = Share.of(labelled)
-    identities = np.concatenate(comm.gather(labelled.identify()))
+    identities = np.concatenate(comm.gather(labelled.identify(n_threads)))
     sides = divide(own.gather(cut_pieces(labelled)), identities, seed)
     n_pieces = [len(side.owners) for side in sides]
     if 2 * min(n_pieces) < PIECES:

@@ -147,7 +147,7 @@ class Columns(LazyAttributes):
         if sequences.dense is not None:
 
             def identify() -> NDArray[np.uint64]:
-                own = identify_sequences(sequences, comm=comm)
+                own = identify_sequences(sequences, n_threads=n_threads, comm=comm)
                 return identify_positions(own, sequences.offsets)
 
             parts.append(cut_dense(sequences.dense, max_bins, n_threads, identify, comm))
