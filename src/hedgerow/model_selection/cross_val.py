@@ -109,8 +109,8 @@ def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
     if len(counts) != n_items or (counts != 1).any():
         item = int(np.flatnonzero(counts != 1)[0])
         raise ValueError(
-            f"item {item} of X is in {counts[item]} test parts of cv; every one must be in exactly "
-            "one, as those of SequenceKFold are"
+            f"item {item} of X is in {counts[item]} test parts of cv; every item must be in "
+            "exactly one, as with SequenceKFold"
         )
 
 
