@@ -29,6 +29,13 @@ HEDGEROW_CLONES void scale_transposed(const double* in, int n, double weight, fl
       out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
 }
 
+// The same for some k only.
+void scale_columns(const double* in, int n, double weight, std::span<const int32_t> columns,
+                   float* out) {
+  for (const int32_t k : columns)
+    for (int j = 0; j < n; ++j) out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
+}
+
 // numbers, between 0 and 1.
 HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
   for (int64_t i = 0; i < n; ++i) {
@@ -42,18 +49,23 @@ HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
 ContextBlock::ContextBlock(const Contexts& contexts)
     : contexts_(contexts),
       transposed_(contexts.are_pairs() && contexts.n_outputs() >= kFloats),
-      size_(std::max<int64_t>(1, kNumbers / contexts.n_edges())),
+      size_(transposed_ ? 1 : std::max<int64_t>(1, kNumbers / contexts.n_edges())),
       gradients_(size_ * contexts.n_edges()),
       probabilities_(size_ * contexts.n_edges()) {}
 
-void ContextBlock::scale(const double* in, double weight, float* out) const {
-  if (transposed_)
-    scale_transposed(in, contexts_.n_outputs(), weight, out);
-  else
+void ContextBlock::scale(const double* in, double weight, std::span<const int32_t> outputs,
+                         float* out) const {
+  const int n = contexts_.n_outputs();
+  if (!transposed_)
     scale_numbers(in, contexts_.n_edges(), weight, out);
+  else if (2 * std::ssize(outputs) > n)
+    scale_transposed(in, n, weight, out);
+  else
+    scale_columns(in, n, weight, outputs, out);
 }
 
-void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t end) {
+void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t end,
+                        std::span<const int32_t> outputs) {
   const int64_t n_edges = contexts_.n_edges();
   const int n = contexts_.n_outputs();
   const bool shared = derivatives.are_shared();
@@ -62,9 +74,10 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
   for (; t < end_; ++t) {
     const int64_t at = (t - begin_) * n_edges;
     if (derivatives.probabilities != nullptr)
-      scale(derivatives.probabilities + t * n_edges, 1.0, probabilities_.data() + at);
+      scale(derivatives.probabilities + t * n_edges, 1.0, outputs, probabilities_.data() + at);
     if (shared) continue;
-    scale(derivatives.gradients + t * n_edges, derivatives.weight(t), gradients_.data() + at);
+    scale(derivatives.gradients + t * n_edges, derivatives.weight(t), outputs,
+          gradients_.data() + at);
     if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
     const int64_t edge = derivatives.observed[t];
     gradients_[at + (transposed_ ? edge % n * n + edge / n : edge)] =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trees/contexts.hpp"
@@ -43,9 +44,10 @@ class ContextBlock {
   explicit ContextBlock(const Contexts& contexts);
 
   bool holds(int64_t t) const { return t < end_; }
-  // Reads as many positions from t on as there is room for, but none from `end` on. Gradients that
-  // are shared are not read.
-  void read(const EdgeDerivatives& derivatives, int64_t t, int64_t end);
+  // Reads as many positions from t on as there is room for, but none from `end` on; where there is
+  // room for one only, just those of `outputs`. Gradients that are shared are not read.
+  void read(const EdgeDerivatives& derivatives, int64_t t, int64_t end,
+            std::span<const int32_t> outputs);
 
   // The numbers of an output at a position, (n_contexts,) each: copies them to `out`, and returns
   // where they are quickly read again, with `n` of them that may not be 0.
@@ -59,7 +61,7 @@ class ContextBlock {
  private:
   static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
 
-  void scale(const double* in, double weight, float* out) const;
+  void scale(const double* in, double weight, std::span<const int32_t> outputs, float* out) const;
   const float* copy(const std::vector<float>& numbers, int64_t t, bool is_first, int output,
                     float* out, int& n) const;
 

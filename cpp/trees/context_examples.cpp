@@ -162,12 +162,15 @@ void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t beg
                                  int64_t* next) {
   std::vector<Magnitudes> magnitudes(n_outputs());
   ContextBlock block(contexts_);
+  std::vector<int32_t> outputs;  // that have a row
   for_positions(derivatives, begin, end, [&](int64_t t, bool is_first) {
-    for (int k = 0; k < n_outputs(); ++k) {
-      if (!is_row(t, k)) continue;
-      if (!block.holds(t)) block.read(derivatives, t, end);
+    outputs.clear();
+    for (int k = 0; k < n_outputs(); ++k)
+      if (is_row(t, k)) outputs.push_back(k);
+    if (outputs.empty()) return;
+    if (!block.holds(t)) block.read(derivatives, t, end, outputs);
+    for (const int32_t k : outputs)
       write_row(derivatives, block, t, is_first, k, next[k]++, magnitudes[k]);
-    }
   });
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
   for (int k = 0; k < n_outputs(); ++k)

@@ -171,15 +171,19 @@ class GraphGains : public GraphPass<Algebra> {
     for (int64_t i = first; i < end; ++i) {
       prefetch_direction(i);
       fill_direction(i, node_move(i));
-      std::copy(node_move(i), node_move(i) + stride_, belief_gain(i));
+      copy_row(node_move(i), belief_gain(i));
       for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c) {
         message_means_[c] = centre(i, message_gain(c));
-        add_row(message_gain(c), belief_gain(i));
+        add_rows(belief_gain(i), message_gain(c), belief_gain(i));
       }
     }
   }
-  HEDGEROW_INLINE void add_row(const double* row, double* out) const {
-    for (int x = 0; x < stride_; x += kLanes) store(out + x, load(out + x) + load(row + x));
+  HEDGEROW_INLINE void copy_row(const double* row, double* out) const {
+    for (int x = 0; x < stride_; x += kLanes) store(out + x, load(row + x));
+  }
+  // out = a + b
+  HEDGEROW_INLINE void add_rows(const double* a, const double* b, double* out) const {
+    for (int x = 0; x < stride_; x += kLanes) store(out + x, load(a + x) + load(b + x));
   }
 
   // carried_ = x gains, all of n_rows rows.
@@ -285,16 +289,15 @@ class GraphGains : public GraphPass<Algebra> {
     const int64_t begin = order_.first_children[i], end = order_.first_children[i + 1];
     if (begin == end) return;
     double* suffix = rows_.data();
-    add_row(node_move(i), gains);
+    add_rows(gains, node_move(i), gains);
     centre(i, gains);
-    std::copy(gains, gains + stride_, outside_gain(begin));
+    copy_row(gains, outside_gain(begin));
     for (int64_t c = begin; c + 1 < end; ++c)
-      for (int x = 0; x < stride_; x += kLanes)
-        store(outside_gain(c + 1) + x, load(outside_gain(c) + x) + load(message_gain(c) + x));
-    std::fill(suffix, suffix + stride_, 0.0);
-    for (int64_t c = end - 1; c >= begin; --c) {
-      add_row(suffix, outside_gain(c));
-      add_row(message_gain(c), suffix);
+      add_rows(outside_gain(c), message_gain(c), outside_gain(c + 1));
+    const double* siblings = message_gain(end - 1);
+    for (int64_t c = end - 2; c >= begin; --c, siblings = suffix) {
+      add_rows(outside_gain(c), siblings, outside_gain(c));
+      if (c > begin) add_rows(siblings, message_gain(c), suffix);
     }
   }
 

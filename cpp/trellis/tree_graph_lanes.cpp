@@ -131,21 +131,27 @@ void GraphLanes::order_nodes(int lane) {
   const int32_t* parents = scores_.parents + group_.begins[lane];
   ranks_.assign(length, -1), waiting_.resize(length), places_[lane].resize(length);
   int32_t *ranks = ranks_.data(), *waiting = waiting_.data(), *places = places_[lane].data();
+  int32_t* above = scratch_.above.data() + lane;
   int32_t n_placed = 0;
   int64_t n_edges = 0, n_waiting = 0;
+  const auto place = [&](int32_t at) {
+    const int32_t parent = parents[at];
+    ranks[at] = n_placed, places[n_placed] = at;
+    if (parent >= 0) above[int64_t{n_placed} * kLanes] = ranks[parent], ++n_edges;
+    ++n_placed;
+  };
   for (int64_t t = 0; t < length; ++t) {
-    for (int64_t at = t; at >= 0 && ranks[at] < 0; at = parents[at]) {
-      check_parent(parents[at], at, length, sequence);
+    for (int64_t at = t; ranks[at] < 0; at = parents[at]) {
+      const int64_t parent = parents[at];
+      check_parent(parent, at, length, sequence);
+      if (parent < 0 || ranks[parent] >= 0) {
+        place(static_cast<int32_t>(at));
+        break;
+      }
       if (n_waiting == length) throw_circle();
       waiting[n_waiting++] = static_cast<int32_t>(at);
     }
-    for (; n_waiting > 0; ++n_placed) {
-      const int32_t at = waiting[--n_waiting], parent = parents[at];
-      const bool linked = parent >= 0;
-      ranks[at] = n_placed, places[n_placed] = at;
-      if (linked) scratch_.above[n_placed * kLanes + lane] = ranks[parent];
-      n_edges += linked;
-    }
+    while (n_waiting > 0) place(waiting[--n_waiting]);
   }
   n_edges_[lane] = n_edges;
 }

@@ -1,5 +1,7 @@
 """Waiting for tasks of workers that fail in every way, without a cluster."""
 
+from concurrent.futures import Future
+
 import pytest
 from distributed.scheduler import KilledWorker
 
@@ -99,6 +101,17 @@ def test_a_worker_that_others_have_lost_contact_with():
 def test_a_worker_that_is_not_connected_in_time():
     with pytest.raises(WorkerError, match=r"a worker was not connected after 0\.01 seconds: b"):
         wait_for({"a": PENDING, "b": PENDING}, connected={"a"})
+
+
+def test_a_worker_that_is_gone_before_the_others_can_connect(monkeypatch):
+    monkeypatch.setattr(watch, "PERIOD", 0.001)
+    with pytest.raises(WorkerError, match="a worker was lost: b"):
+        Watch(Cluster(["a"]), 0.01).wait_with(Future(), ["a", "b"])
+    with pytest.raises(WorkerError, match="a worker did not answer in time: a"):
+        Watch(Cluster(["a"], beating=False), 0.01).wait_with(Future(), ["a"])
+    found = Future()
+    found.set_result("how to connect")
+    assert Watch(Cluster([]), 0.01).wait_with(found, ["a"]) == "how to connect"
 
 
 def test_workers_wait_for_each_other_less_than_the_client_does():

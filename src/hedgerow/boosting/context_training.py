@@ -100,6 +100,8 @@ class _Part:
     stop: int
     positions: slice
     targets: Targets
+    roots: NDArray[np.intp]
+    """Their first positions, or those without a parent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +123,8 @@ class _Run:
         return self.part.positions
 
     def scores(self) -> Scores:
-        scores = self.running.run(self.part.first, self.part.stop, self.arcs)
-        return replace(scores, bound=self.targets.bound)
+        part = self.part
+        return self.running.run(part.first, part.stop, self.arcs, part.targets.bound)
 
     def empty_slopes(self) -> NDArray[np.float64]:
         return self.slopes[self.positions]
@@ -152,15 +154,12 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
         targets, offsets = self.targets, self.targets.offsets
-        self._parts = [
-            _Part(
-                first,
-                stop,
-                slice(int(offsets[first]), int(offsets[stop])),
-                targets.part(slice(first, stop)),
-            )
-            for first, stop in cut_runs(offsets, scores.run_size)
-        ]
+        self._parts = []
+        for first, stop in cut_runs(offsets, scores.run_size):
+            positions = slice(int(offsets[first]), int(offsets[stop]))
+            part = targets.part(slice(first, stop))
+            roots = find_roots(part.offsets, part.parents)
+            self._parts.append(_Part(first, stop, positions, part, roots))
 
     def measure(
         self,
@@ -243,7 +242,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         """Add the examples of a run."""
         n_labels, positions = self.targets.n_labels, run.positions
         offsets, parents = run.targets.offsets, run.targets.parents
-        firsts = find_roots(offsets, parents)
+        firsts = run.part.roots
         mixing = self.measure_mixing(run.targets, found, self.targets.arc_counts)
         sums.add_mixing(mixing, positions)
         marginals = sums.marginals[positions] = found.probabilities()
@@ -287,11 +286,12 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Curvature of each position; that of an edge is this times p (1 - p)."""
-        gammas = np.ones(len(mixing.edges), np.float32)
         if self.settings.newton:
             gammas = mixing.edges.copy()
             gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)
             gammas = temper(gammas, self.settings.learning_rate)
+        else:
+            gammas = np.ones(len(mixing.edges), np.float32)
         if self.curvature_weights is not None:
             gammas = gammas * self.curvature_weights[positions].astype(np.float32)
         return gammas

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 from typing import IO, Any
@@ -19,17 +20,36 @@ from uuid import uuid4
 
 from hedgerow.comm.protocol import WorkerError
 
-__all__ = ["track"]
+__all__ = ["start_tracking", "track"]
+
+Arguments = dict[str, Any]
 
 
 @contextmanager
-def track(n_workers: int, host: str) -> Iterator[dict[str, Any]]:
+def track(n_workers: int, host: str) -> Iterator[Arguments]:
     """Arguments with which workers connect to each other, valid within the ``with`` block."""
+    with start_tracking(n_workers, host) as found:
+        yield found.result()
+
+
+@contextmanager
+def start_tracking(n_workers: int, host: str) -> Iterator[Future[Arguments]]:
+    """The same as soon as they are known: the process takes seconds to start."""
     process, name = TrackerProcess.running(), uuid4().hex
+    found: Future[Arguments] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result(process.ask({"name": name, "n_workers": n_workers, "host": host}))
+        except Exception as error:
+            found.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()
     try:
-        yield process.ask({"name": name, "n_workers": n_workers, "host": host})
+        yield found
     finally:
-        process.forget(name)
+        # Not before it has answered, for which nobody should have to wait here.
+        found.add_done_callback(lambda _: process.forget(name))
 
 
 class TrackerProcess:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from distributed import Client, MultiLock
 from distributed.comm import get_address_host
 from distributed.utils import get_ip
 
-from hedgerow.comm.tracker import track
+from hedgerow.comm.tracker import start_tracking
 from hedgerow.dask.partitions import Part
 from hedgerow.dask.task import Event, Figures, Job, Outcome, read_parts, train_model
 from hedgerow.dask.watch import Watch, answer_time
@@ -68,11 +69,12 @@ def train(
             names, rows = [part.name for part in parts], [part.rows for part in parts]
             is_alone = len(plan) == 1
             read[address] = _submit(client, address, read_parts, job.reader, names, rows, is_alone)
-        with _ending(client, read), _connection(client, len(plan), timeout) as connection:
+        with _ending(client, read), _tracking(client, len(plan)) as tracking:
             watch.wait_for(read)
+            found = tracking and watch.wait_with(tracking, plan)
             training = {}
             for rank, (address, data) in enumerate(read.items()):
-                own = connection and {**connection, "dmlc_task_id": f"{rank:06d}"}
+                own = found and _connection(found, rank, timeout)
                 training[address] = _submit(client, address, train_model, job, data, own)
             with _ending(client, training):
                 watch.wait_for(training, connected if len(plan) > 1 else None)
@@ -115,13 +117,17 @@ def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
         client.cancel(list(futures.values()), force=True)
 
 
-@contextmanager
-def _connection(client: Client, n_workers: int, timeout: float) -> Iterator[dict[str, Any] | None]:
-    """Arguments with which workers connect to each other; None for a single worker."""
+def _tracking(
+    client: Client, n_workers: int
+) -> AbstractContextManager[Future[dict[str, Any]] | None]:
+    """What workers connect to each other with, once it is known; None for a single worker."""
     if n_workers == 1:
-        yield None
-        return
-    host = get_ip(get_address_host(client.scheduler.address))
-    with track(n_workers, host) as found:
-        # All listen before any connects, since a connection that is refused is not tried again.
-        yield {**found, "dmlc_timeout": answer_time(timeout), "dmlc_retry": 1}
+        return nullcontext()
+    return start_tracking(n_workers, get_ip(get_address_host(client.scheduler.address)))
+
+
+def _connection(found: Mapping[str, Any], rank: int, timeout: float) -> dict[str, Any]:
+    """Arguments with which a worker connects to the others."""
+    # All listen before any connects, since a connection that is refused is not tried again.
+    waiting = {"dmlc_timeout": answer_time(timeout), "dmlc_retry": 1}
+    return {**found, **waiting, "dmlc_task_id": f"{rank:06d}"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_here
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client, wait
 from distributed.scheduler import KilledWorker
@@ -13,6 +15,8 @@ from distributed.scheduler import KilledWorker
 from hedgerow.comm import LostContactError, WorkerError
 
 __all__ = ["Watch", "answer_time", "find_workers"]
+
+T = TypeVar("T")
 
 # Seconds between two checks that all workers are alive.
 PERIOD = 0.5
@@ -92,6 +96,18 @@ class Watch:
                 raise _failure(f"was not connected after {self._timeout:g} seconds", missing)
         if consequence is not None:
             raise _failure("lost contact with the others", []) from consequence
+
+    def wait_with(self, found: Future[T], addresses: Collection[str]) -> T:
+        """The result of what is done here, as long as all workers are there to use it.
+
+        Raises
+        ------
+        WorkerError
+            A worker was lost, or did not answer in time.
+        """
+        while found not in wait_here([found], timeout=PERIOD).done:
+            self._check_heartbeats(addresses)
+        return found.result()
 
     def _check_heartbeats(self, addresses: Collection[str]) -> None:
         """Raise WorkerError if a worker is gone, or its last heartbeat is too long ago."""
