@@ -45,8 +45,8 @@ class Checkpoint:
     path : str or path
         The file. It is written atomically, so there is a valid one at any moment.
     every : int, default 10
-        Number of rounds of `TreeCRF`, or iterations of `LinearCRF`, between checkpoints; it is also
-        written at the end.
+        Number of rounds of `TreeCRF`, or iterations of `LinearCRF`, between checkpoints. The file
+        is also written at the end.
 
     Examples
     --------

@@ -31,8 +31,8 @@ class LinearCRF(Estimator):
     Minimises a loss, by default the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
     ``c1`` is ``reg_alpha``.) Columns may have any scale: the optimiser rescales them. But the
-    penalties apply to the unscaled weights, so subtract the mean of a column that is far from 0,
-    such as a year.
+    penalties apply to the weights of the columns as they are, and to the bias weights too, so
+    subtract the mean of a column that is far from 0, such as a year.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ class LinearCRF(Estimator):
         Whether attributes also have weights for label patterns of any length: for the patterns of
         the model (see `order`) that end at a position where the attribute occurs in training; with
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
-        parameters are equivalent if all patterns are pairs. Every arc of the label automaton then
-        has its own score at every position: time grows with the number A of arcs, and so does the
-        memory for one batch of sequences, up to 32 A bytes per position of the longest sequence;
-        for short sequences up to 16 MiB.
+        parameters are equivalent if all patterns are pairs. With this parameter, every arc of the
+        label automaton has its own score at every position: time grows with the number A of arcs,
+        and so does the memory for one batch of sequences, up to 32 A bytes per position of the
+        longest sequence; for short sequences up to 16 MiB.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.

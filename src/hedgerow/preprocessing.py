@@ -124,8 +124,8 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         X
             Sequences, or one flat table.
         y
-            Labels in the same format as for the CRF; only supervised transformers use them. They
-            are fitted on the positions that have a label.
+            Labels in the same format as for the CRF; only supervised transformers use
+            them, and these are fitted on the positions that have a label.
         """
         self._fit(X, y, transform=False)
         return self

@@ -194,7 +194,8 @@ class TreeCRF(Estimator):
         "softmax_margin" needs none.
     random_state : int, RandomState or None, default None
         Seed of all random sampling. If it is a number, it also decides which sequences are held
-        out.
+        out, how sequences are divided into the folds of `base_folds`, and on which sequences
+        ``decode="auto"`` tries the decoders.
     missing : str, default "learned"
         How a split treats missing values. "learned": they go in the direction with the larger gain.
         "fractional": they go in both directions, in proportion to the known values (instance

@@ -146,7 +146,7 @@ def test_several_files_to_watch(chunks, place, tmp_path, capsys):
     assert "\ntwo accuracy: " in run(capsys, "inspect", place)
     files[1].write_text(conll(["Well UH B-INTJ|. . B-INTJ"]))
     assert main(["train", str(chunks), "-m", str(place), "--quiet", *watched]) == 2
-    message = f"hedgerow: {files[1]}: no label of y occurred in training, such as 'B-INTJ'; at"
+    message = f"hedgerow: {files[1]}: none of the labels of y, such as 'B-INTJ', occurred"
     assert capsys.readouterr().err.splitlines()[-1].startswith(message)
 
 

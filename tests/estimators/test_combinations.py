@@ -47,7 +47,7 @@ FOR_ONE_WORKER = {
 }
 # What a GPU does not do, and what the message says.
 NOT_ON_GPU = {
-    ("form", "facts"): "facts whose queries trees extend",
+    ("form", "facts"): "trees that extend queries about facts",
     ("patterns", "order 2"): "order above 1",
     ("patterns", "given"): "label_patterns of more than two labels",
     ("missing", "None"): "missing labels",

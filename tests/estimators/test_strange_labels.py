@@ -97,7 +97,9 @@ def test_eval_sets(make):
 
 
 def test_eval_sets_with_nothing_to_learn_from(make):
-    message = "in eval_set: no label of y occurred in training, such as 'd'; at least one of these"
+    message = (
+        "in eval_set: none of the labels of y, such as 'd', occurred in training; at least one"
+    )
     with warns("eval_set has labels that did not occur in training: 'd'"):
         refuses(ValueError, message, make().fit, X, Y, eval_set=(X, [["d"] * len(y) for y in Y]))
     margin = LinearCRF(objective="max_margin", max_iter=3)

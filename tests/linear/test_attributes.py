@@ -21,17 +21,17 @@ def fit(frame):
     [
         (
             {"c": ["x", "y", "z"], "c:x": [1.0, 2.0, 3.0]},
-            "column 'c' has the value 'x', whose attribute 'c:x' can also be one of column 'c:x', "
-            "and they would share their weights; rename one of the two columns",
+            "column 'c' has the value 'x', whose attribute 'c:x' can also come from column 'c:x', "
+            "so that both columns would share a weight; rename one of them",
         ),
         (
             {"a:b": ["c", "d", "e"], "a": ["u", "b:c", "w"]},
-            "column 'a' has the value 'b:c', whose attribute 'a:b:c' can also be one of column "
-            "'a:b', and they",
+            "column 'a' has the value 'b:c', whose attribute 'a:b:c' can also come from column "
+            "'a:b', so that",
         ),
         (  # what 'a:b' has elsewhere is not known here
             {"a:b": ["c", "d", "e"], "a": ["u", "b:f", "w"]},
-            "column 'a' has the value 'b:f', whose attribute 'a:b:f' can also be one of column",
+            "column 'a' has the value 'b:f', whose attribute 'a:b:f' can also come from column",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_keys_that_sequences_share():
         (
             {"events": EVENTS | {"id": [1, 1, 2]}},
             ValueError,
-            "key 1 of column 'id' of events is that of rows 0 and 1, of one sequence; keys",
+            "column 'id' of events has the key 1 twice in one sequence, at rows 0 and 1; keys",
         ),
         (
             {"events": EVENTS | {"id": [1, None, 2]}},

@@ -49,7 +49,7 @@ def add_command(commands: Commands) -> None:
         help="label to compare it with; by default the runner-up",
     )
     add_decode(parser)
-    add("--top", type=int, default=20, metavar="N", help="number of rows in each list; 20")
+    add("--top", type=int, default=20, metavar="N", help="rows in each list; by default 20")
 
 
 def run(options: argparse.Namespace) -> None:

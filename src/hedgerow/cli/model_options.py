@@ -51,16 +51,28 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--label-costs",
         type=read_value,
         metavar="COSTS",
-        help="softmax_margin, max_margin: costs of errors; a number for all (1), or by true and "
-        """predicted label, 1 for others: '{"A": {"B": 5}}'""",
+        help="for softmax_margin and max_margin: the cost of each error, by default 1; or costs by "
+        """true and predicted label, such as '{"A": {"B": 5}}', with 1 for all other errors""",
     )
-    add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
+    add(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="trees: number of rounds, by default 200; linear: maximum number of iterations, by "
+        "default 1000",
+    )
     add(
         "--device",
         choices=("cpu", "cuda"),
-        help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
+        help="trees: train on the CPU (the default), or on a GPU, which needs the extra "
+        "hedgerow[cuda]",
     )
-    add("--learning-rate", type=float, metavar="R", help="trees: multiplies every step; 0.3")
+    add(
+        "--learning-rate",
+        type=float,
+        metavar="R",
+        help="trees: factor for every step; by default 0.3",
+    )
     add(
         "--early-stopping",
         type=int,
@@ -72,25 +84,27 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--order",
         type=int,
         metavar="N",
-        help="number of previous labels that a label depends on; 1",
+        help="number of previous labels that a label depends on; by default 1",
     )
     add(
         "--window",
         type=read_window,
         metavar="N|A,B",
-        help="trees: positions to look at on each side, or before and after; 0",
+        help="trees: number of neighbouring positions to look at: N on each side, or A before and "
+        "B after; by default 0",
     )
     add(
         "--ancestors",
         type=int,
         metavar="N",
-        help="with --heads: number of ancestors whose features are used too, 1 for the parent; 0",
+        help="with --heads: number of ancestors whose features are used too, 1 for the parent "
+        "only; by default 0",
     )
     add(
         "--transitions",
         choices=("weights", "trees"),
         help="trees: score transitions with a weight for each label pattern, or also with trees "
-        "that split on the previous labels; weights",
+        "that split on the previous labels; by default weights",
     )
     add(
         "--constraints",

@@ -87,7 +87,12 @@ def add_command(commands: Commands) -> None:
         metavar="FILE",
         help="save the training state to this file, and resume from it if it exists",
     )
-    add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+    add(
+        "--every",
+        type=int,
+        metavar="N",
+        help="rounds or iterations between checkpoints; by default 10",
+    )
     add(
         "--workers",
         type=int,

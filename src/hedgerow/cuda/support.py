@@ -37,7 +37,7 @@ def check_supported(
         is not None,
         f"more than {MAX_LABELS} labels": targets.n_labels > MAX_LABELS,
         "parents, which make tree-shaped graphs": targets.parents is not None,
-        "facts whose queries trees extend, unless max_literals is 1": refines,
+        "trees that extend queries about facts (set max_literals=1 to turn this off)": refines,
         "missing labels": targets.partial is not None,
         "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
         "base models that score label pairs": any(each.has_edges for each in data.given),

@@ -87,8 +87,8 @@ class Explanation:
         patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against`` with
         the other label at this position, and ``contribution``, the difference. Weights of
         attributes for label pairs and patterns are included. In a tree-shaped graph, patterns
-        follow the path from a root: the offset is a number of generations, and ``end`` is the
-        position.
+        follow the path from a root: the offset is a number of generations, and a column
+        ``end`` has the position where the patterns end.
         """
         return self.transition_table.to(self.output)
 

@@ -207,8 +207,8 @@ def _check_owners(column: Categorical, others: list[_Other]) -> None:
         if owner is not None:
             raise ValueError(
                 f"column {column.name!r} has the value {category!r}, whose attribute "
-                f"'{column.name}:{category}' can also be one of column {owner!r}, and they would "
-                "share their weights; rename one of the two columns"
+                f"'{column.name}:{category}' can also come from column {owner!r}, so that both "
+                "columns would share a weight; rename one of them"
             )
 
 

@@ -46,9 +46,9 @@ def cross_val_predict(
         An integer is the number of folds of a `SequenceKFold`. Every sequence must be in exactly
         one test part.
     method : {"predict", "predict_marginals"}, default "predict"
-        What to predict: labels, or the probabilities of all labels. Columns are then the labels of
-        all folds, sorted; a label that does not occur in the training part of a fold has
-        probability 0.
+        What to predict: labels, or the probabilities of all labels. The columns of probabilities
+        are the labels of all folds, sorted; a label that does not occur in the training part of a
+        fold has probability 0.
     parents : list of arrays, or (N,) for a flat X, optional
         Parents of the positions, see `hedgerow.TreeCRF.fit`; not needed by a model with a
         `parents_column`.
@@ -109,8 +109,8 @@ def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
     if len(counts) != n_items or (counts != 1).any():
         item = int(np.flatnonzero(counts != 1)[0])
         raise ValueError(
-            f"item {item} of X is in {counts[item]} test parts of cv; every one must be in exactly "
-            "one, as those of SequenceKFold are"
+            f"item {item} of X is in {counts[item]} test parts of cv; every item must be in "
+            "exactly one, as with SequenceKFold"
         )
 
 

@@ -211,5 +211,6 @@ def _differing(atom: Any, kinds: tuple[bool, ...], rows: _Rows, place: Place) ->
     return ValueError(
         f"{atom!r} at {place.where} is of the form {form(kinds)}, but {rows.where} of the form "
         f"{form(rows.is_position)}, t being a position and c a constant; facts of one predicate "
-        "have the same arguments (at a position, it is the first one): rename one predicate"
+        "have the same arguments (a fact at a position has that position as its first argument): "
+        "rename one predicate"
     )

@@ -92,9 +92,9 @@ class _TableReader:
                 raise _not_hashable(f"column {self._key!r} of events")
             if (number, value) in self._by_both:
                 raise ValueError(
-                    f"key {value!r} of column {self._key!r} of events is that of rows "
-                    f"{self._by_both[number, value]} and {row}, of one sequence; keys identify "
-                    "events: make them unique"
+                    f"column {self._key!r} of events has the key {value!r} twice in one sequence, "
+                    f"at rows {self._by_both[number, value]} and {row}; keys identify events: make "
+                    "them unique"
                 )
             self._by_both[number, value] = row
             # A key that occurs in several sequences identifies an event only together with its
@@ -244,6 +244,6 @@ def _check_one_sequence(scopes: NDArray[np.int32], found: NDArray[np.int32], whe
     apart = np.flatnonzero((scopes != GLOBAL) & (found != MISSING) & (scopes != found))
     if len(apart):
         raise ValueError(
-            f"row {apart[0]} of {where} names an event of another sequence than the columns before "
-            "it; a fact links positions of one sequence"
+            f"row {apart[0]} of {where} names an event of another sequence than the rest of the "
+            "row; all events of a fact must be in one sequence"
         )

@@ -295,8 +295,8 @@ def _check_connected(
     if len(apart):
         raise ValueError(
             f"methods {methods[0]!r} and {methods[apart[0]]!r} cannot be compared: they have no "
-            "block in common, and neither have methods that share blocks with them; train both on "
-            "the same training sets"
+            "block in common, and no other methods link their blocks; train both on the same "
+            "training sets"
         )
 
 

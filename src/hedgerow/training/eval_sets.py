@@ -235,7 +235,7 @@ def _read_truth(
         raise ValueError("every label of y is missing; at least one is needed")
     if not (truth.known_codes >= 0).any():
         raise ValueError(
-            f"no label of y occurred in training, such as {truth.strange.tolist()[0]!r}; at least "
-            f"one of these is needed: {data.labels.shown()}"
+            f"none of the labels of y, such as {truth.strange.tolist()[0]!r}, occurred in "
+            f"training; at least one of these is needed: {data.labels.shown()}"
         )
     return truth

@@ -61,3 +61,5 @@ __all__ = [
     "viterbi",
     "weighted_forward_backward",
 ]
+
+NoPathError.__doc__ = "All labellings of a sequence are forbidden, by scores of -inf."
