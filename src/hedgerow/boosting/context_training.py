@@ -123,8 +123,8 @@ class _Run:
         return self.part.positions
 
     def scores(self) -> Scores:
-        part = self.part
-        return self.running.run(part.first, part.stop, self.arcs, part.targets.bound)
+        scores = self.running.run(self.part.first, self.part.stop, self.arcs)
+        return replace(scores, bound=self.targets.bound)
 
     def empty_slopes(self) -> NDArray[np.float64]:
         return self.slopes[self.positions]

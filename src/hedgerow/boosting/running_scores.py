@@ -170,7 +170,6 @@ class ContextScores(RunningScores):
     ) -> None:
         self.start, self.scoring, self.binned, self.edges = start, scoring, binned, edges
         self.nodes = start.nodes
-        self._parts: dict[tuple[int, int], Scores] = {}  # cut off before, by their sequences
 
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
@@ -200,18 +199,16 @@ class ContextScores(RunningScores):
         """Approximate number of positions in a run."""
         return max(1, BYTES_OF_RUN // (8 * int(self.edges.shape[1])))
 
-    def run(self, first: int, stop: int, arcs: NDArray[np.float64], bound: float = 0.0) -> Scores:
+    def run(self, first: int, stop: int, arcs: NDArray[np.float64]) -> Scores:
         """Scores of some sequences; the edges may be overwritten by the next call."""
-        if (first, stop) not in self._parts:
-            self._parts[first, stop] = self.start.part(slice(first, stop))
-        part = self._parts[first, stop]
+        part = replace(self.start, nodes=self.nodes, arcs=arcs).part(slice(first, stop))
         begin = int(self.start.offsets[first])
         edges = self.scoring.borrow(part.n_positions)
         edges[...] = self.edges[begin : begin + part.n_positions]
         edges = edges.reshape(-1, *self.scoring.trellis.arc_shape)
         if part.edges is not None:
             edges += part.edges
-        return replace(part, arcs=arcs, edges=edges, bound=bound)
+        return replace(part, edges=edges)
 
 
 class TreeScoring:

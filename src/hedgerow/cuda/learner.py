@@ -15,6 +15,7 @@ from hedgerow.cuda.bins import NODE, DeviceBins, DeviceTrees
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.feature_choice import choose_features, count_features_of_node
 from hedgerow.cuda.layout import FEW_LABELS
+from hedgerow.identity import identify_positions
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
@@ -157,6 +158,9 @@ class DeviceLearner:
         self._selected = None
         if sampling.subsample < 1:
             self._selected = device.empty(self.layout.n_rows, np.uint8)
+        self._of_rows = None
+        if sampling.negative_ratio > 0:
+            self._of_rows = device.upload(self._by_row(self._identify_positions()))
         self._recordings: dict[tuple[int, int], tuple[TreeInputs, Callable[[], None]]] = {}
 
     @property
@@ -244,6 +248,13 @@ class DeviceLearner:
         found[self.layout.rows] = by_position
         return found
 
+    def _identify_positions(self) -> NDArray[np.uint64]:
+        """What the draws of examples depend on, (N,)."""
+        offsets = self.layout.offsets
+        if self.identities is None:
+            return np.arange(offsets[-1], dtype=np.uint64)
+        return identify_positions(self.identities, offsets)
+
     def grow(self, inputs: TreeInputs, round_number: int) -> Forest:
         """The trees of one round; tree k adds to output k."""
         return self.launch(inputs, round_number)()
@@ -281,7 +292,7 @@ class DeviceLearner:
             launch("count_observed", grid, THREADS, self._derivatives, labels, n_rows, self._counts)
             weighting = NEGATIVE_WEIGHTS[self.sampling.negative_weight]
             launch(
-                "draw_others", grid, THREADS, self._derivatives, labels, self.bins.neighbours[0],
+                "draw_others", grid, THREADS, self._derivatives, labels, self._of_rows,
                 n_rows, self._counts, self._key, float(ratio), weighting, self._partial,
             )  # fmt: skip
 

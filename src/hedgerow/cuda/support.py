@@ -76,6 +76,8 @@ def bytes_of_training(
         by_row += 40 * n_labels  # slopes, a direction, and what moves along it
     if has_position_weights:
         by_row += 8 * n_labels + 8  # slopes, and the weights
+    if settings.sampling.negative_ratio > 0:
+        by_row += 8  # what draws of examples depend on
     max_nodes, _, _ = count_nodes(settings.growth_rules)
     slots = int((columns.n_bins + 2).sum()) * len(offsets)
     by_tree = (1 + max_nodes // 2) * slots * 16 + max_nodes * (64 + OPEN_NODE + 4)

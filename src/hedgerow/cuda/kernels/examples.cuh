@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // Keeps all examples where the label was observed, and draws `ratio` as many others. These count
 // for all in the mean (0), as much as any other (1), or together as much as the observed (2).
 extern "C" __global__ void __launch_bounds__(256)
-    draw_others(float2* derivatives, const signed char* labels, const int* position, int n_rows,
+    draw_others(float2* derivatives, const signed char* labels, const u64* identities, int n_rows,
                 const u64* counts, const u64* key, double ratio, int weighting, double* partial) {
   const int k = blockIdx.y;
   const u64 own_key = derive_key(key[0], k);
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(256)
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
     float2& example = derivatives[(size_t)k * n_rows + row];
     if (example.y > 0 && labels[row] != k) {
-      const double draw = (double)(derive_key(own_key, position[row]) >> 11) * 0x1p-53;
+      const double draw = (double)(derive_key(own_key, identities[row]) >> 11) * 0x1p-53;
       const float factor = share >= 1.0 || draw < share ? weight : 0.0f;
       example = make_float2(example.x * factor, example.y * factor);
     }
