@@ -478,3 +478,21 @@ def test_one_sequence_has_no_folds():
 def test_a_linear_model_has_no_base():
     refuses(ValueError, "this LinearCRF has no base", small(LinearCRF).fit, X, Y, X_base=X)
     refuses(ValueError, "this LinearCRF has no base", LINEAR.predict, X, X_base=X)
+
+
+@pytest.mark.parametrize("sees_more", ["base", "trees"])
+def test_sequences_that_only_one_of_both_can_tell_apart_may_be_in_any_order(sees_more, tmp_path):
+    rng = np.random.default_rng(0)
+    same, different = [np.zeros((1, 1))] * 12, [rng.normal(size=(1, 2)) for _ in range(12)]
+    X, X_base = (same, different) if sees_more == "base" else (different, same)
+    settings = {"n_rounds": 2, "early_stopping_rounds": 1, "validation_fraction": 0.3}
+
+    def train(order):
+        crf = TreeCRF(base=TreeCRF(n_rounds=2), base_folds=2, decode="viterbi", **settings)
+        some = [[part[i] for i in order] for part in (X, [["a"], ["b"]] * 6, X_base)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            crf.fit(*some[:2], X_base=some[2])
+        return saved(crf, tmp_path)
+
+    assert train(range(12)) == train(range(11, -1, -1)) == train(rng.permutation(12))

@@ -152,7 +152,9 @@ class BaseTraining:
         shape, n_positions = given.edge_shape, labelled.sequences.n_positions
         nodes = np.zeros((n_positions, given.trellis.n_labels))
         edges = None if shape is None else np.zeros((n_positions, *shape))
-        for is_tested in _deal(labelled, self.n_folds, fixed_seed(self.random_state)):
+        identities = labelled.identify(n_threads, replace(learnt, base=None).identify(n_threads))
+        uniforms = draw_uniforms(identities, FOLDS + fixed_seed(self.random_state))
+        for is_tested in _deal(labelled, self.n_folds, uniforms):
             crf = clone(self.unfitted).set_params(decode="viterbi", callbacks=None, verbose=0)
             with collect_warnings():  # the base that is kept issues all warnings
                 self._train(crf, _own_part(labelled, ~is_tested))
@@ -250,8 +252,13 @@ def _fresh(labelled: Labelled) -> Labelled:
     return labelled if labelled.base is None else replace(labelled, base=_fresh(labelled.base))
 
 
-def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bool_]]:
-    """The test sequences of each fold, (S,), with equal numbers of labelled sequences."""
+def _deal(
+    labelled: Labelled, n_folds: int, own: NDArray[np.float64]
+) -> Iterator[NDArray[np.bool_]]:
+    """The test sequences of each fold, (S,), with equal numbers of labelled sequences.
+
+    ``own`` are the random numbers of this worker's sequences, (S,).
+    """
     offsets = labelled.sequences.offsets
     counted = np.flatnonzero(labelled.counts())
     counts = np.diff(np.searchsorted(counted, offsets)) > 0
@@ -262,7 +269,6 @@ def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bo
             f"{n_counted}, too few to train a base on some and score others; divide long "
             "sequences, or set base_folds=0"
         )
-    own = draw_uniforms(labelled.identify(), FOLDS + seed)
     parts = labelled.comm.gather((own, counts))
     uniforms, do_count = map(np.concatenate, zip(*parts, strict=True))
     folds = np.empty(len(uniforms), np.int64)

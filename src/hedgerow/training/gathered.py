@@ -23,11 +23,17 @@ def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64] | None = 
     Attributes have the same numbers on all workers.
     """
     together = _gather(labelled)
-    if identities is None:
-        return together
+    if identities is None or _has_facts(labelled):
+        return together  # facts are never divided among workers, and must keep their order
     found = np.concatenate(labelled.comm.gather(identities))
     order, offsets = np.argsort(found), together.sequences.offsets
     return together.select(order, offsets[:-1][order], offsets[1:][order])
+
+
+def _has_facts(labelled: Labelled) -> bool:
+    """Whether the model or its base has facts."""
+    own = labelled.sequences.facts is not None
+    return own or (labelled.base is not None and _has_facts(labelled.base))
 
 
 def _gather(labelled: Labelled) -> Labelled:

@@ -80,14 +80,22 @@ class Labelled:
         by_sequence, by_position = self.sequence_weights, self.position_weights
         return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents, self.comm)
 
-    def identify(self, n_threads: int = 1) -> NDArray[np.uint64]:
-        """A number for each sequence, (S,), that does not depend on their order."""
+    def identify(
+        self, n_threads: int = 1, more: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.uint64]:
+        """A number for each sequence, (S,), that does not depend on their order.
+
+        Sequences that differ only in what the base sees, or in ``more``, (S,), get different ones.
+        """
         weights = self.sequence_weights, self.position_weights
+        of_base = None if self.base is None else self.base.identify(n_threads)
         digests = self.index.digests() if self.sequences.schema.kind == "items" else None
         return identify_sequences(
             self.sequences,
             self.codes,
             *weights,
+            of_base,
+            more,
             attributes=digests,
             n_threads=n_threads,
             comm=self.comm,
