@@ -209,6 +209,21 @@ def test_a_base_where_some_sequences_are_held_out(form, tmp_path):
     check_same(lambda: make_trees(**EARLY, base=base, base_folds=2), form, "uneven", tmp_path)
 
 
+def test_a_base_where_all_sequences_of_a_worker_are_held_out():
+    X, y = [np.array([[1.0, 2.0]]), np.array([[0.0, 2.3]])], [["cc"], ["b"]]
+
+    def train(X, y, **given):
+        base = TreeCRF(n_rounds=2, max_depth=2, min_child_weight=0.0)
+        crf = TreeCRF(n_rounds=1, min_child_weight=0.0, newton=False, base=base, base_folds=0)
+        crf.set_params(early_stopping_rounds=1, validation_fraction=0.3, order=0)
+        return file_of(crf.set_params(random_state=0).fit(X, y, **given))
+
+    def work(comm):
+        return train([X[comm.rank]], [y[comm.rank]], comm=comm)
+
+    assert ThreadComm.run(2, work) == [train(X, y)] * 2
+
+
 def test_only_one_sequence_to_hold_out():
     def work(comm):
         y = [Y[0], [None] * len(Y[1])]

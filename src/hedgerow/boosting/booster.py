@@ -115,9 +115,8 @@ class Booster(Update[Binned]):
         self.n_threads = settings.n_threads
         self._bound = PatternBound(self.grammar.patterns, targets, settings.learning_rate)
         scores = scoring.catch_up(binned, rounds.parts[:-1])
-        self._has_base = bool(training.given) and (
-            have_scores(scores.nodes) or bool(rounds.weights.any())
-        )
+        has_scores = have_scores(scores.nodes) or bool(rounds.weights.any())
+        self._has_base = bool(training.given) and any(targets.comm.gather(has_scores))
         self.trees = train(self._bound, scores)
         # What `_begin` found for the next round, if that has begun already.
         self._ahead: tuple[PatternSlopes, NDArray[np.float64]] | None = None
