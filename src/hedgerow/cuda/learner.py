@@ -158,9 +158,9 @@ class DeviceLearner:
         self._selected = None
         if sampling.subsample < 1:
             self._selected = device.empty(self.layout.n_rows, np.uint8)
-        self._of_rows = None
+        self._row_identities = None
         if sampling.negative_ratio > 0:
-            self._of_rows = device.upload(self._by_row(self._identify_positions()))
+            self._row_identities = device.upload(self._by_row(self._identify_positions()))
         self._recordings: dict[tuple[int, int], tuple[TreeInputs, Callable[[], None]]] = {}
 
     @property
@@ -292,7 +292,7 @@ class DeviceLearner:
             launch("count_observed", grid, THREADS, self._derivatives, labels, n_rows, self._counts)
             weighting = NEGATIVE_WEIGHTS[self.sampling.negative_weight]
             launch(
-                "draw_others", grid, THREADS, self._derivatives, labels, self._of_rows,
+                "draw_others", grid, THREADS, self._derivatives, labels, self._row_identities,
                 n_rows, self._counts, self._key, float(ratio), weighting, self._partial,
             )  # fmt: skip
 
