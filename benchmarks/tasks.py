@@ -54,14 +54,15 @@ def protein(folder: Path) -> Task:
     return X[:n], y[:n], X[n:], y[n:], 5
 
 
-def structure(folder: Path, *, labels: str) -> Task:
-    """Three hundred proteins of JPred4 to train on, its blind set to test on."""
+def structure(folder: Path, *, labels: str, blind_only: bool = True) -> Task:
+    """Three hundred proteins of JPred4 to train on; its blind set, or all others, to test on."""
     with np.load(folder / "jpred4" / "jpred4.npz") as file:
         rows = np.hstack([file["pssm"].astype(np.float32), file["hmm_e5"] / np.float32(1e5)])
         bounds, codes, blind = file["offsets"][1:-1], file[labels], file["split"] == 1
     X, y = np.split(rows, bounds), np.split(codes, bounds)
-    train = np.random.default_rng(0).permutation(np.flatnonzero(~blind))[:300]
-    return *pick(X, y, train), *pick(X, y, np.flatnonzero(blind)), 5
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(~blind))
+    test = np.concatenate([np.flatnonzero(blind), drawn[:0] if blind_only else drawn[300:]])
+    return *pick(X, y, drawn[:300]), *pick(X, y, test), 5
 
 
 def chunks(folder: Path) -> Task:
