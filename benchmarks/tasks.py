@@ -65,11 +65,11 @@ def structure(folder: Path, *, labels: str, blind_only: bool = True) -> Task:
     return *pick(X, y, drawn[:300]), *pick(X, y, test), 5
 
 
-def chunks(folder: Path) -> Task:
-    """A thousand sentences to train on, as many to test on."""
+def chunks(folder: Path, *, n_sentences: int | None = 1000) -> Task:
+    """The first sentences of CoNLL-2000 to train on, and to test on; None: all of them."""
     parts = []
     for name in ("train", "test"):
-        sentences = common.read_conll(folder / "conll2000" / f"{name}.txt.gz")[:1000]
+        sentences = common.read_conll(folder / "conll2000" / f"{name}.txt.gz")[:n_sentences]
         X = [
             [{"w=" + w.lower(): 1, "p=" + tag: 1, "s=" + w[-3:]: 1} for w, tag, _ in sentence]
             for sentence in sentences
