@@ -199,13 +199,12 @@ class TreeCRF(Estimator):
     missing : str, default "learned"
         How a split treats missing values. "learned": they go in the direction with the larger gain.
         "fractional": they go in both directions, in proportion to the known values (instance
-        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": another column
-        decides, the first of up to five surrogate splits whose value is known (as in CART).
-        "impute": they are replaced by the most frequent category, by the most frequent value of a
-        column of up to 32 different numbers, or by the median. "indicator": they are replaced by 0
-        or the first category, and a split may also test whether a value is missing. Without missing
-        values all methods give the same model. The guide to missing values explains which one to
-        choose.
+        weighting, as in C4.5). "surrogate": another column decides, the first of up to five
+        surrogate splits whose value is known (as in CART). "impute": they are replaced by the most
+        frequent category, by the most frequent value of a column of up to 32 different numbers, or
+        by the median. "indicator": they are replaced by 0 or the first category, and a split may
+        also test whether a value is missing. Without missing values all methods give the same
+        model. The guide to missing values explains which one to choose.
     max_literals : int, default 4
         If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
         that they split on: where ``head(P)`` holds, a split may refer to the same P,
