@@ -139,7 +139,7 @@ clean:
 # To install a pip takes seconds: that of $(PYTHON) does the work where it can, from 22.3 on. All it
 # installs is uv, which is several times as fast but reads none of pip's settings except the index
 # that is passed here; without uv, or if uv does not reach the index, pip installs everything.
-$(VENV)/.made:
+$(VENV)/install:
 	@echo "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv --without-pip $(VENV)
 	@if $(PYTHON) -m pip --python $(BIN)/python --version >/dev/null 2>&1; then \
@@ -151,8 +151,7 @@ $(VENV)/.made:
 	uv="$(BIN)/uv pip install --quiet --python $(BIN)/python $$index"; \
 	{ $(PIP_INSTALL) --only-binary :all: uv && $$uv --dry-run pip; } >/dev/null 2>&1 \
 		|| uv="$(PIP_INSTALL)"; \
-	echo "exec $$uv \"\$$@\"" >$(VENV)/install
-	@touch $@
+	echo "exec $$uv \"\$$@\"" >$@
 
 $(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building and installing hedgerow"
@@ -175,10 +174,10 @@ $(VENV)/.compiled: | $(VENV)/.test-tools
 	@$(BIN)/python -m pytest --quiet --collect-only >/dev/null || true
 	@touch $@
 
-$(VENV)/.chromium: $(VENV)/.made
+$(VENV)/.chromium: $(VENV)/install
 	@sh tests/install_chromium.sh
 	@touch $@
 
-$(VENV)/.cmake: $(VENV)/.made
+$(VENV)/.cmake: $(VENV)/install
 	@command -v cmake >/dev/null || $(INSTALL) cmake
 	@touch $@
