@@ -144,7 +144,7 @@ class Settings:
     max_depth: int
     min_child_weight: float
     growth_rules: GrowthRules
-    """What a tree may be, these two among it."""
+    """Limits on the growth of a tree, including the two above."""
     sampling: Sampling
     """What the rounds learn from."""
     draws: bool
