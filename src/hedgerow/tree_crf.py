@@ -90,8 +90,8 @@ class TreeCRF(Estimator):
         (before, after). No values are copied, so the data take no additional memory. Only the
         histograms used in training grow with the window: per thread up to 8 (``max_bins`` + 1)
         (``max_leaves`` - 1) bytes per column and position of the window, 60 KiB by default; with
-        ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. Columns with one dominant
-        value take less.
+        ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. For more than 10^7 positions
+        it is twice that. Columns with one dominant value take less.
     ancestors : int, default 0
         Number of ancestors of a position that trees can split on, in data with `parents`: 1 is the
         parent, 2 also the grandparent, and so on. No values are copied. (`window` is about

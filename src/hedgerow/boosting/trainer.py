@@ -261,7 +261,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         if rules is not None and self.extends is not None and not rules.are_kept(self.trees.forest):
             raise ValueError(
-                "the trees of init, which are kept, violate monotone_constraints and "
+                "the trees of init, which are kept, violate monotone_constraints or "
                 "interaction_constraints; train init with them, or fit without init"
             )
         return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)
