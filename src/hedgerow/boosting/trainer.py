@@ -106,6 +106,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
                 n_threads,
                 self.crf.missing,
                 labelled.comm,
+                labelled.weights_of_positions(),
             )
         else:
             self.columns = self.trees.columns
