@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -34,7 +35,7 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 
 namespace shim {
 
-enum class Status { kReady, kAtBarrier, kInWarp, kDone };
+enum class Status : uint8_t { kReady, kAtBarrier, kInWarp, kDone };
 
 struct Fiber {
   static constexpr size_t kStack = 1 << 17;
@@ -42,21 +43,43 @@ struct Fiber {
   jmp_buf jump;
   std::unique_ptr<char[]> stack{new char[kStack]};
   bool has_started = false;
-  Status status = Status::kDone;
 };
 
 inline std::vector<std::unique_ptr<Fiber>> fibers;
+inline std::vector<Status> statuses;  // of the threads of the block
 inline jmp_buf scheduler;
 inline unsigned current;
-inline uint64_t exchanged[32][32];  // by warp and lane
+// By turn of the warp, warp and lane: no lane writes to what others may still read.
+inline uint64_t exchanged[2][32][32];
+inline unsigned turns[32];
 inline std::vector<uint64_t> dynamic_shared;
 inline std::function<void()> kernel;
 
-inline void wait(Status status) {
+inline void run_fiber();
+
+inline void start_fiber(Fiber& fiber) {
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = Fiber::kStack;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, run_fiber, 0);
+  fiber.has_started = true;
+  setcontext(&fiber.context);
+}
+
+// Continues with the first thread that is ready, from a given one on, or with the scheduler.
+inline void resume(unsigned first) {
+  const auto found = std::find(statuses.begin() + first, statuses.end(), Status::kReady);
+  if (found == statuses.end()) _longjmp(scheduler, 1);
+  current = threadIdx.x = found - statuses.begin();
   Fiber& fiber = *fibers[current];
-  fiber.status = status;
-  if (!_setjmp(fiber.jump)) _longjmp(scheduler, 1);
-  threadIdx.x = current;
+  if (fiber.has_started) _longjmp(fiber.jump, 1);
+  start_fiber(fiber);
+}
+
+inline void wait(Status status) {
+  statuses[current] = status;
+  if (!_setjmp(fibers[current]->jump)) resume(current + 1);
 }
 
 // A thread of block after block: to make a fiber takes longer than most kernels do.
@@ -71,48 +94,34 @@ inline void run_fiber() {
 inline bool release(unsigned first, unsigned end, Status status) {
   bool any = false;
   for (unsigned i = first; i < end; ++i) {
-    if (fibers[i]->status == Status::kDone) continue;
-    if (fibers[i]->status != status) return false;
+    if (statuses[i] == Status::kDone) continue;
+    if (statuses[i] != status) return false;
     any = true;
   }
-  for (unsigned i = first; any && i < end; ++i)
-    if (fibers[i]->status == status) fibers[i]->status = Status::kReady;
+  if (any) std::replace(&statuses[first], statuses.data() + end, status, Status::kReady);
   return any;
 }
 
-inline void start_fiber(Fiber& fiber) {
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = Fiber::kStack;
-  fiber.context.uc_link = nullptr;
-  makecontext(&fiber.context, run_fiber, 0);
-  fiber.has_started = true;
-  setcontext(&fiber.context);
+inline bool release_all(unsigned n) {
+  bool any = false;
+  for (unsigned w = 0; w < n; w += 32)
+    if (release(w, std::min(w + 32, n), Status::kInWarp)) {
+      turns[w / 32] ^= 1;
+      any = true;
+    }
+  return release(0, n, Status::kAtBarrier) || any;
 }
 
 inline void run_block(unsigned n) {
   while (fibers.size() < n) fibers.push_back(std::make_unique<Fiber>());
-  for (unsigned i = 0; i < n; ++i) fibers[i]->status = Status::kReady;
-  volatile bool has_moved = true;
-  while (has_moved) {
-    has_moved = false;
-    for (volatile unsigned i = 0; i < n; i = i + 1) {
-      if (fibers[i]->status != Status::kReady) continue;
-      current = threadIdx.x = i;
-      has_moved = true;
-      if (_setjmp(scheduler)) continue;
-      if (fibers[i]->has_started) _longjmp(fibers[i]->jump, 1);
-      start_fiber(*fibers[i]);
-    }
-    for (unsigned w = 0; w < n; w += 32)
-      if (release(w, std::min(w + 32, n), Status::kInWarp)) has_moved = true;
-    if (release(0, n, Status::kAtBarrier)) has_moved = true;
+  statuses.assign(n, Status::kReady);
+  do {
+    if (!_setjmp(scheduler)) resume(0);
+  } while (release_all(n));
+  if (std::count(statuses.begin(), statuses.end(), Status::kDone) < n) {
+    std::fprintf(stderr, "not all threads of a block reach a barrier\n");
+    std::abort();
   }
-  for (unsigned i = 0; i < n; ++i)
-    if (fibers[i]->status != Status::kDone) {
-      std::fprintf(stderr, "not all threads of a block reach a barrier\n");
-      std::abort();
-    }
 }
 
 // Runs a kernel with arguments that the pointers lead to.
@@ -136,17 +145,23 @@ void launch(void (*function)(Arguments...), void** arguments, unsigned grid_x, u
          std::index_sequence_for<Arguments...>{});
 }
 
+// Every lane of a warp gives 8 bytes, and sees those of all lanes.
+inline const uint64_t* share(uint64_t bytes) {
+  const unsigned warp = current / 32;
+  uint64_t* const lanes = exchanged[turns[warp]][warp];
+  lanes[current % 32] = bytes;
+  wait(Status::kInWarp);
+  return lanes;
+}
+
 // Every lane of a warp gives a value, and takes that of another.
 template <class T>
 T exchange(T value, unsigned from) {
   static_assert(sizeof(T) <= 8);
-  const unsigned warp = current / 32, lane = current % 32;
-  std::memcpy(&exchanged[warp][lane], &value, sizeof(T));
-  wait(Status::kInWarp);
-  T taken;
-  std::memcpy(&taken, &exchanged[warp][from], sizeof(T));
-  wait(Status::kInWarp);
-  return taken;
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, &value, sizeof(T));
+  std::memcpy(&value, share(bytes) + from, sizeof(T));
+  return value;
 }
 
 }  // namespace shim
@@ -168,12 +183,9 @@ T __shfl_sync(unsigned, T value, int lane) {
   return shim::exchange(value, lane);
 }
 inline unsigned __ballot_sync(unsigned, bool vote) {
-  const unsigned warp = shim::current / 32;
-  shim::exchanged[warp][shim::current % 32] = vote;
-  shim::wait(shim::Status::kInWarp);
+  const uint64_t* given = shim::share(vote);
   unsigned votes = 0;
-  for (int i = 0; i < 32; ++i) votes |= static_cast<unsigned>(shim::exchanged[warp][i] & 1) << i;
-  shim::wait(shim::Status::kInWarp);
+  for (int i = 0; i < 32; ++i) votes |= static_cast<unsigned>(given[i] & 1) << i;
   return votes;
 }
 inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
