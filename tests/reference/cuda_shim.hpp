@@ -1,28 +1,26 @@
 // Runs CUDA kernels on the CPU, for tests: block after block, the threads of a block as fibers that
 // take turns at barriers and where the lanes of a warp exchange values. If some threads never reach
 // a barrier, or lanes of a warp wait at different places, the program ends.
+//
+// Most of the time of compiling would go into the headers of containers and algorithms.
 #pragma once
 #include <setjmp.h>
 #include <ucontext.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static  // blocks take turns
-#define DYNAMIC_SHARED(T, name) T* name = reinterpret_cast<T*>(shim::dynamic_shared.data())
+#define DYNAMIC_SHARED(T, name) T* name = static_cast<T*>(shim::dynamic_shared)
 
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -38,29 +36,30 @@ namespace shim {
 enum class Status : uint8_t { kReady, kAtBarrier, kInWarp, kDone };
 
 struct Fiber {
-  static constexpr size_t kStack = 1 << 17;
+  alignas(64) char stack[1 << 17];
   ucontext_t context;
   jmp_buf jump;
-  std::unique_ptr<char[]> stack{new char[kStack]};
-  bool has_started = false;
+  bool has_started;
 };
 
-inline std::vector<std::unique_ptr<Fiber>> fibers;
-inline std::vector<Status> statuses;  // of the threads of the block
+inline constexpr unsigned kMaxThreads = 1024;
+inline Fiber fibers[kMaxThreads];     // memory is taken when a fiber is first used
+inline Status statuses[kMaxThreads];  // of the threads of the block
 inline jmp_buf scheduler;
 inline unsigned current;
 // By turn of the warp, warp and lane: no lane writes to what others may still read.
 inline uint64_t exchanged[2][32][32];
 inline unsigned turns[32];
-inline std::vector<uint64_t> dynamic_shared;
-inline std::function<void()> kernel;
+inline void* dynamic_shared;
+inline void** arguments;
+inline void (*kernel)();
 
 inline void run_fiber();
 
 inline void start_fiber(Fiber& fiber) {
   getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = Fiber::kStack;
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = sizeof(fiber.stack);
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, run_fiber, 0);
   fiber.has_started = true;
@@ -69,17 +68,16 @@ inline void start_fiber(Fiber& fiber) {
 
 // Continues with the first thread that is ready, from a given one on, or with the scheduler.
 inline void resume(unsigned first) {
-  const auto found = std::find(statuses.begin() + first, statuses.end(), Status::kReady);
-  if (found == statuses.end()) _longjmp(scheduler, 1);
-  current = threadIdx.x = found - statuses.begin();
-  Fiber& fiber = *fibers[current];
-  if (fiber.has_started) _longjmp(fiber.jump, 1);
-  start_fiber(fiber);
+  while (first < blockDim.x && statuses[first] != Status::kReady) ++first;
+  if (first == blockDim.x) _longjmp(scheduler, 1);
+  current = threadIdx.x = first;
+  if (fibers[first].has_started) _longjmp(fibers[first].jump, 1);
+  start_fiber(fibers[first]);
 }
 
 inline void wait(Status status) {
   statuses[current] = status;
-  if (!_setjmp(fibers[current]->jump)) resume(current + 1);
+  if (!_setjmp(fibers[current].jump)) resume(current + 1);
 }
 
 // A thread of block after block: to make a fiber takes longer than most kernels do.
@@ -98,51 +96,59 @@ inline bool release(unsigned first, unsigned end, Status status) {
     if (statuses[i] != status) return false;
     any = true;
   }
-  if (any) std::replace(&statuses[first], statuses.data() + end, status, Status::kReady);
+  for (unsigned i = first; any && i < end; ++i)
+    if (statuses[i] == status) statuses[i] = Status::kReady;
   return any;
 }
 
-inline bool release_all(unsigned n) {
+inline bool release_all() {
   bool any = false;
-  for (unsigned w = 0; w < n; w += 32)
-    if (release(w, std::min(w + 32, n), Status::kInWarp)) {
-      turns[w / 32] ^= 1;
-      any = true;
-    }
-  return release(0, n, Status::kAtBarrier) || any;
+  for (unsigned first = 0; first < blockDim.x; first += 32) {
+    const unsigned end = first + 32 < blockDim.x ? first + 32 : blockDim.x;
+    if (!release(first, end, Status::kInWarp)) continue;
+    turns[first / 32] ^= 1;
+    any = true;
+  }
+  return release(0, blockDim.x, Status::kAtBarrier) || any;
 }
 
-inline void run_block(unsigned n) {
-  while (fibers.size() < n) fibers.push_back(std::make_unique<Fiber>());
-  statuses.assign(n, Status::kReady);
+inline void run_block() {
+  std::memset(statuses, static_cast<int>(Status::kReady), blockDim.x);
   do {
     if (!_setjmp(scheduler)) resume(0);
-  } while (release_all(n));
-  if (std::count(statuses.begin(), statuses.end(), Status::kDone) < n) {
-    std::fprintf(stderr, "not all threads of a block reach a barrier\n");
-    std::abort();
-  }
+  } while (release_all());
+  for (unsigned i = 0; i < blockDim.x; ++i)
+    if (statuses[i] != Status::kDone) {
+      std::fprintf(stderr, "not all threads of a block reach a barrier\n");
+      std::abort();
+    }
 }
 
-// Runs a kernel with arguments that the pointers lead to.
-template <class... Arguments, size_t... kPlaces>
-void launch(void (*function)(Arguments...), void** arguments, unsigned grid_x, unsigned grid_y,
-            unsigned n_threads, size_t n_bytes, std::index_sequence<kPlaces...>) {
+// Calls a kernel with arguments that the pointers lead to.
+template <auto kFunction>
+struct Call;
+template <class... Arguments, void (*kFunction)(Arguments...)>
+struct Call<kFunction> {
+  template <size_t... kPlaces>
+  static void run(std::index_sequence<kPlaces...>) {
+    kFunction(*static_cast<Arguments*>(arguments[kPlaces])...);
+  }
+  static void run() { run(std::index_sequence_for<Arguments...>{}); }
+};
+
+template <auto kFunction>
+void launch(void** given, unsigned grid_x, unsigned grid_y, unsigned n_threads, size_t n_bytes) {
   gridDim = {grid_x, grid_y};
   blockDim = {n_threads};
-  kernel = [=] { function(*static_cast<Arguments*>(arguments[kPlaces])...); };
+  arguments = given;
+  kernel = Call<kFunction>::run;
+  dynamic_shared = std::realloc(dynamic_shared, n_bytes + 1);
   for (unsigned y = 0; y < grid_y; ++y)
     for (unsigned x = 0; x < grid_x; ++x) {
       blockIdx = {x, y};
-      dynamic_shared.assign(n_bytes / 8 + 1, 0xDDDDDDDDDDDDDDDD);  // never zeros by luck
-      run_block(n_threads);
+      std::memset(dynamic_shared, 0xDD, n_bytes);  // never zeros by luck
+      run_block();
     }
-}
-template <class... Arguments>
-void launch(void (*function)(Arguments...), void** arguments, unsigned grid_x, unsigned grid_y,
-            unsigned n_threads, size_t n_bytes) {
-  launch(function, arguments, grid_x, grid_y, n_threads, n_bytes,
-         std::index_sequence_for<Arguments...>{});
 }
 
 // Every lane of a warp gives 8 bytes, and sees those of all lanes.
