@@ -23,7 +23,8 @@ class GraphUpDown : public GraphPass<Algebra> {
  public:
   GraphUpDown(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
               const GraphPosteriors& out, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop, SumGrid(out.bound)),
+      : GraphPass<Algebra>(scores, states, stop, out.log_z || out.log_likelihoods,
+                           SumGrid(out.bound)),
         labels_(labels),
         out_(out),
         grid_(out.bound),
@@ -74,8 +75,6 @@ class GraphUpDown : public GraphPass<Algebra> {
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
   void down() {
-    const size_t n = order_.size() * static_cast<size_t>(stride_);
-    if (this->outside_.size() < n) this->outside_.resize(n);
     norms_.resize(order_.size());
     std::fill(sums_.begin(), sums_.end(), 0.0);
     if (adds_terms()) this->steps_->open_sums();
@@ -94,6 +93,7 @@ class GraphUpDown : public GraphPass<Algebra> {
         if (out_.arc_sums && adds_outer_products() && level > 0) keep_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
         if (out_.mixing) measure(first, end);
+        this->fill_outsides(first, end, reach_.data());
       }
   }
 
@@ -109,7 +109,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     this->steps_->fill_reach_and_sums(outside(first), shares_.data(), end - first, reach_.data());
   }
 
-  // Marginals, and the outsides of the children.
+  // Norms and marginals.
   HEDGEROW_CLONES void finish(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
@@ -118,7 +118,6 @@ class GraphUpDown : public GraphPass<Algebra> {
         this->prefetch_ahead(out_.marginals, i);
         write_marginals(i, reach);
       }
-      this->fill_outsides(i, reach);
     }
   }
 
