@@ -235,7 +235,21 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, d
         rules = _core.GrowthRules(**vars(Rules(max_leaves=12)))
         data = _core.TreeData(table.to_kernel(), 0, 0)
         forests.append(_core.grow_trees(data, examples, rules, 0, 1).arrays())
-    assert_equal_arrays(*forests)
+    for forest in forests[1:]:
+        assert_equal_arrays(forests[0], forest)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_edges_are_those_of_trees_plus_given_ones(n_threads):
+    rng = np.random.default_rng(0)
+    edges, others = rng.normal(size=(3000, 9)).astype(np.float32), rng.normal(size=(3000, 9))
+    out = np.empty_like(others)
+    _core.fill_edges(edges, None, out, n_threads)
+    np.testing.assert_array_equal(out, edges)
+    _core.fill_edges(edges, others, out, n_threads)
+    np.testing.assert_array_equal(out, edges + others)
+    with pytest.raises(ValueError, match="edges and out must have the same shape"):
+        _core.fill_edges(edges, others[1:], out, n_threads)
 
 
 @pytest.mark.parametrize(
