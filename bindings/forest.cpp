@@ -182,6 +182,17 @@ void add_context_scores(const ContextForest& forest, const Bins& bins, Table nod
   });
 }
 
+void write_edges(Array<const float, 2> edges, std::optional<Table> others, Array<double, 2> out,
+                 int n_threads) {
+  const char* message = "edges and out must have the same shape";
+  check_shape(others, {edges.shape(0), edges.shape(1)}, message);
+  check_shape(out, {edges.shape(0), edges.shape(1)}, message);
+  run_kernel([&](Stop& stop) {
+    fill_edges(edges.data(), data_or_null(others), edges.shape(0), edges.shape(1), out.data(),
+               n_threads, stop);
+  });
+}
+
 }  // namespace
 
 void bind_forest(nb::module_& module) {
@@ -193,6 +204,9 @@ void bind_forest(nb::module_& module) {
            array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
            "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
            "what all trees add to them; at first positions they add to labels alone.");
+  module.def("fill_edges", &write_edges, array("edges"), optional_array("others"), array("out"),
+             nb::arg("n_threads"),
+             "Fill out (N, E) with scores of edges, float32, plus those of other potentials.");
   nb::class_<Forest> forest(
       module, "Forest",
       "All trees of a model: T trees, grown in R rounds, as flat arrays.\n\n"

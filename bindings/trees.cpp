@@ -128,9 +128,9 @@ Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> befor
 void add_context_examples(ContextExamples& examples, int64_t first_position, Offsets offsets,
                           Table gradients, std::optional<Table> probabilities,
                           Array<const float, 1> curvatures, std::optional<Codes> observed,
-                          std::optional<Doubles> weights, std::optional<Codes> parents, double trim,
-                          std::optional<Doubles> scales, OptionalArray<const uint8_t, 1> selected,
-                          double bound, int n_threads) {
+                          std::optional<Doubles> weights, std::optional<Codes> parents,
+                          std::optional<Table> totals, double trim, std::optional<Doubles> scales,
+                          OptionalArray<const uint8_t, 1> selected, double bound, int n_threads) {
   const size_t n_positions = gradients.shape(0);
   const auto n_edges = static_cast<size_t>(examples.contexts().n_edges());
   check_offsets(offsets, n_positions);
@@ -147,6 +147,9 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
     check(observed->data()[t] < static_cast<int64_t>(n_edges), "an observed edge is out of range");
   check_shape(weights, {n_positions}, "weights must have one for each position");
   check_shape(parents, {n_positions}, "parents must have one for each position");
+  check_shape(totals, {n_positions, static_cast<size_t>(examples.n_outputs())},
+              "totals must have one for each position and output");
+  check(observed || !totals, "totals are for expected counts");
   check(!scales || scales->shape(0) >= end, "scales must have one for each position");
   check(!selected || selected->shape(0) >= end, "selected must have one for each position");
   const EdgeDerivatives derivatives{first_position,
@@ -158,7 +161,8 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
                                     curvatures.data(),
                                     data_or_null(observed),
                                     data_or_null(weights),
-                                    data_or_null(parents)};
+                                    data_or_null(parents),
+                                    data_or_null(totals)};
   Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
   sampling.bound = bound;
   run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
@@ -373,9 +377,9 @@ void bind_trees(nb::module_& module) {
       .def("add", &add_context_examples, nb::arg("first_position"), array("offsets"),
            array("gradients"), optional_array("probabilities"), array("curvatures"), nb::kw_only(),
            optional_array("observed") = nb::none(), optional_array("weights") = nb::none(),
-           optional_array("parents") = nb::none(), nb::arg("trim"),
-           optional_array("scales") = nb::none(), optional_array("selected") = nb::none(),
-           nb::arg("bound") = 0.0, nb::arg("n_threads"))
+           optional_array("parents") = nb::none(), optional_array("totals") = nb::none(),
+           nb::arg("trim"), optional_array("scales") = nb::none(),
+           optional_array("selected") = nb::none(), nb::arg("bound") = 0.0, nb::arg("n_threads"))
       .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
            optional_array("codes") = nb::none(), nb::arg("key"),

@@ -25,6 +25,9 @@ struct EdgeDerivatives {
   const double* weights = nullptr;
   // (N,) of tree-shaped graphs, negative at roots, which take the place of first positions.
   const int32_t* parents = nullptr;
+  // Where given with the observed edges, (N, K): expected counts of the outputs, the sums of those
+  // of their edges.
+  const double* totals = nullptr;
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
   // Whether the gradients are the probabilities themselves, but at the observed edge: those of the

@@ -110,7 +110,9 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
           const double scale = sampling.scales == nullptr ? 1.0 : sampling.scales[position];
           if (scale == 0.0) return;
           const double* gradients = derivatives.gradients + t * n_edges;
-          if (is_first)
+          if (derivatives.totals != nullptr)
+            std::copy_n(derivatives.totals + t * n_outputs, n_outputs, sums.begin());
+          else if (is_first)
             for (int k = 0; k < n_outputs; ++k) sums[k] = std::abs(gradients[k]);
           else
             contexts_.sum_sizes(gradients, sums);

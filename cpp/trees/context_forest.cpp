@@ -21,6 +21,15 @@ HEDGEROW_CLONES void add_to_edges(const int32_t* of_edges, const float* added, i
   for (int64_t e = 0; e < n_edges; ++e) out[e] = edges[e] + added[of_edges[e]];
 }
 
+// out = edges, plus others unless they are null.
+HEDGEROW_CLONES void widen_edges(const float* edges, const double* others, int64_t n,
+                                 double* HEDGEROW_RESTRICT out) {
+  if (others == nullptr)
+    for (int64_t i = 0; i < n; ++i) out[i] = edges[i];
+  else
+    for (int64_t i = 0; i < n; ++i) out[i] = edges[i] + others[i];
+}
+
 // A tree, evaluated for the contexts of its output.
 class TreeOfContexts {
  public:
@@ -212,6 +221,16 @@ void ContextForest::add_scores(const BinTable& bins, const Sequences& sequences,
     if (scores.edges != scores.out_edges)
       std::copy_n(of_part.edges, n * n_edges_, of_part.out_edges);
   }
+}
+
+void fill_edges(const float* edges, const double* others, int64_t n_positions, int64_t n_edges,
+                double* out, int n_threads, Stop& stop) {
+  constexpr int64_t kNumbersPerTask = 1 << 14;
+  parallel_for_pieces(n_positions * n_edges, kNumbersPerTask, n_threads, stop,
+                      [&](int64_t begin, int64_t end) {
+                        widen_edges(edges + begin, others == nullptr ? nullptr : others + begin,
+                                    end - begin, out + begin);
+                      });
 }
 
 }  // namespace hedgerow

@@ -69,4 +69,9 @@ class ContextForest {
   std::vector<Layer> layers_;
 };
 
+// out = edges, in double precision, plus those of other potentials, unless they are null; (N, E)
+// all.
+void fill_edges(const float* edges, const double* others, int64_t n_positions, int64_t n_edges,
+                double* out, int n_threads, Stop& stop);
+
 }  // namespace hedgerow

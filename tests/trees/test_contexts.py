@@ -241,8 +241,11 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, d
     gradients[seen, observed[seen]] -= 1.0
     probabilities = expected if newton else None
     counts = {"observed": observed, "weights": weights if weighted else None}
+    totals = np.stack([expected[:, contexts[0] == k].sum(axis=1) for k in range(n_labels)], axis=1)
+    totals[firsts] = expected[firsts, :n_labels]
+    ways = [(gradients * weights[:, None], {}), (expected, counts)]
     forests = []
-    for added, more in ((gradients * weights[:, None], {}), (expected, counts)):
+    for added, more in [*ways, (expected, counts | {"totals": totals})]:
         examples = _core.ContextExamples(core, table.n_positions)
         options = {"trim": 0.4, "n_threads": 2} | more
         examples.add(0, table.offsets, added, probabilities, curvatures, **options)
@@ -251,7 +254,21 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, d
         rules = _core.GrowthRules(**vars(Rules(max_leaves=12)))
         data = _core.TreeData(table.to_kernel(), 0, 0)
         forests.append(_core.grow_trees(data, examples, rules, 0, 1).arrays())
-    assert_equal_arrays(*forests)
+    for forest in forests[1:]:
+        assert_equal_arrays(forests[0], forest)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_edges_are_those_of_trees_plus_given_ones(n_threads):
+    rng = np.random.default_rng(0)
+    edges, others = rng.normal(size=(3000, 9)).astype(np.float32), rng.normal(size=(3000, 9))
+    out = np.empty_like(others)
+    _core.fill_edges(edges, None, out, n_threads)
+    np.testing.assert_array_equal(out, edges)
+    _core.fill_edges(edges, others, out, n_threads)
+    np.testing.assert_array_equal(out, edges + others)
+    with pytest.raises(ValueError, match="edges and out must have the same shape"):
+        _core.fill_edges(edges, others[1:], out, n_threads)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +284,8 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, d
         ({"observed": np.zeros(1, np.int32)}, "observed must have an edge for each position"),
         ({"observed": np.full(2, 4, np.int32)}, "an observed edge is out of range"),
         ({"weights": np.ones(1)}, "weights must have one for each position"),
+        ({"totals": np.ones((2, 3))}, "totals must have one for each position and output"),
+        ({"totals": np.ones((2, 2))}, "totals are for expected counts"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):

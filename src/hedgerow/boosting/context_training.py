@@ -264,6 +264,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
                 observed=observed,
                 weights=counts.weights,
                 parents=parents,
+                totals=marginals,
             )
             return
         if self.settings.newton:

@@ -25,15 +25,15 @@ from hedgerow.relational.refiner import Refiner
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, asked_columns
-from hedgerow.trellis import Scores, Trellis
+from hedgerow.trellis import Scores, Trellis, flatten_edges
 
 __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScoring"]
 
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
-# Number of edges of label pairs or arcs, of 8 bytes each, in use at a time: they fit into a typical
-# cache.
-BYTES_OF_RUN = 1 << 21
+# Bytes of the edges of label pairs or arcs, of 8 bytes each, in use at a time: they fit into a
+# typical cache, and are enough for the time of calls not to matter.
+BYTES_OF_RUN = 1 << 22
 # Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12
 
@@ -204,11 +204,10 @@ class ContextScores(RunningScores):
         part = replace(self.start, nodes=self.nodes, arcs=arcs).part(slice(first, stop))
         begin = int(self.start.offsets[first])
         edges = self.scoring.borrow(part.n_positions)
-        edges[...] = self.edges[begin : begin + part.n_positions]
-        edges = edges.reshape(-1, *self.scoring.trellis.arc_shape)
-        if part.edges is not None:
-            edges += part.edges
-        return replace(part, edges=edges)
+        of_trees = self.edges[begin : begin + part.n_positions]
+        given = None if part.edges is None else flatten_edges(part.edges)
+        _core.fill_edges(of_trees, given, edges, self.scoring.n_threads)
+        return replace(part, edges=edges.reshape(-1, *self.scoring.trellis.arc_shape))
 
 
 class TreeScoring:

@@ -243,6 +243,7 @@ class ContextLearner(Learner):
         observed: NDArray[np.int32] | None = None,
         weights: NDArray[np.float64] | None = None,
         parents: NDArray[np.int32] | None = None,
+        totals: NDArray[np.float64] | None = None,
     ) -> None:
         """Add the examples of some more sequences, n positions from ``first_position`` on.
 
@@ -264,6 +265,8 @@ class ContextLearner(Learner):
             edge (-1: none), and which are then multiplied by the weights (None: 1).
         parents : (n,), optional
             For tree-shaped graphs, negative at roots, which are treated like first positions.
+        totals : (n, K), optional
+            Expected counts of the outputs, with which those of their edges need not be added up.
         """
         self._examples.add(
             first_position,
@@ -274,6 +277,7 @@ class ContextLearner(Learner):
             observed=observed,
             weights=weights,
             parents=parents,
+            totals=totals,
             trim=self.sampling.trim,
             scales=self.scales,
             selected=self._selected,
