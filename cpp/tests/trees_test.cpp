@@ -305,6 +305,18 @@ TEST(slot_bits) {
   }
 }
 
+// So are those of windows, in one word or several; some windows end early.
+TEST(window_bits) {
+  for (const auto& [n_dense, before, after] :
+       {std::tuple(4, 10, 10), std::tuple(1, 0, 20), std::tuple(7, 9, 11), std::tuple(3, 31, 0)}) {
+    const Table table({1, 300, 12, 70}, n_dense, 0, 2);
+    Stop stop(nullptr);
+    const TreeData data(table.bins(), table.windows(before, after), nullptr, 1, stop);
+    CHECK((data.n_slot_words() > 0) == adds_eight_at_once());
+    check_table(table, before, after);
+  }
+}
+
 // Threads share the work on one large tree.
 TEST(one_tree_on_many_threads) {
   for (const auto& [n_dense, n_attributes] : {std::pair(12, 0), std::pair(4, 6)}) {

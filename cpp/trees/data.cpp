@@ -93,10 +93,11 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts
   choose_sparse_columns(counts != nullptr ? *counts : count_bins(bins, n_threads, stop));
   number_slots();
   lay_out_full();
-  if (n_slot_words_ > 0)
-    mark_entries(n_threads, stop);
-  else
+  if (n_slot_words_ == 0) {
     list_entries(n_threads, stop);
+    choose_window_bits();
+  }
+  if (n_slot_words_ > 0) mark_entries(n_threads, stop);
 }
 
 // Some rows at a time, so that source and target stay in the cache.
@@ -139,11 +140,13 @@ void TreeData::choose_sparse_columns(const BinCounts& counts) {
     }
 }
 
-// Bits pay if there are many entries to a word of them. A column of few bins is sparse then, even
+// Bits pay if there are many entries to a word of them.
+constexpr int64_t kLeastEntriesPerWord = 8;
+
+// A column of few bins is sparse then, even
 // if none of them has half of the positions.
 void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_positions) {
   constexpr int kFewSlots = 3;
-  constexpr int64_t kLeastEntriesPerWord = 8;
   if (!adds_eight_at_once() || n_offsets() > 1 || bins_.n_attributes > 0) return;
   std::vector<uint8_t> is_full = is_full_;
   int64_t n_slots = 0, n_entries = 0;  // without the filler, which is in no list here
@@ -156,7 +159,19 @@ void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_p
   const int64_t n_words = (n_slots + 63) / 64;
   if (n_entries < kLeastEntriesPerWord * n_words * n_positions) return;
   n_slot_words_ = n_words;
+  bits_per_row_ = 64 * n_words;
   is_full_ = std::move(is_full);
+}
+
+// Lists stay: large nodes are counted by them, see WindowCounter, and so are windows that end
+// early.
+void TreeData::choose_window_bits() {
+  if (!adds_eight_at_once() || n_offsets() == 1 || windows_.ancestors > 0) return;
+  const int64_t n_words = (int64_t{n_slots()} * n_offsets() + 63) / 64;
+  const int64_t n_entries = n_offsets() * std::ssize(entries_);
+  if (n_slots() % 64 == 0 || n_entries < kLeastEntriesPerWord * n_words * bins_.n_positions) return;
+  n_slot_words_ = n_words;
+  bits_per_row_ = n_slots();
 }
 
 // Bins from the first to the last, except for the default.
@@ -224,17 +239,27 @@ std::vector<int32_t> TreeData::find_sparse_dense() const {
 }
 
 void TreeData::mark_entries(int n_threads, Stop& stop) {
+  static_assert(kEntriesTask % 64 == 0);  // so that tasks share no word
   const std::vector<int32_t> sparse_dense = find_sparse_dense();
-  slot_bits_.resize(bins_.n_positions * n_slot_words_);
-  parallel_for_pieces(
-      bins_.n_positions, kEntriesTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-        for (int64_t t = begin; t < end; ++t) {
-          uint64_t* bits = slot_bits_.data() + t * n_slot_words_;
-          std::fill_n(bits, n_slot_words_, uint64_t{0});
-          for_entries_at(t, sparse_dense,
-                         [&](int32_t slot) { bits[slot >> 6] |= uint64_t{1} << (slot & 63); });
-        }
-      });
+  slot_bits_.resize((bins_.n_positions * bits_per_row_ + 63) / 64 + 1);
+  parallel_for_pieces(bins_.n_positions, kEntriesTask, n_threads, stop,
+                      [&](int64_t begin, int64_t end) {
+                        std::fill(slot_bits_.data() + begin * bits_per_row_ / 64,
+                                  slot_bits_.data() + (end * bits_per_row_ + 63) / 64, uint64_t{0});
+                        for (int64_t t = begin; t < end; ++t)
+                          for_entries_at(t, sparse_dense, [&](int32_t slot) {
+                            const int64_t bit = t * bits_per_row_ + slot;
+                            slot_bits_[bit >> 6] |= uint64_t{1} << (bit & 63);
+                          });
+                      });
+  slot_bits_[slot_bits_.size() - 1] = 0;
+}
+
+SlotBits TreeData::slot_bits() const {
+  const int64_t n_last = int64_t{n_slots()} * n_offsets() % 64;
+  const bool all = n_offsets() == 1 || n_last == 0;
+  return {slot_bits_.data(), bits_per_row_, windows_.before, n_slot_words_,
+          all ? ~uint64_t{0} : (uint64_t{1} << n_last) - 1};
 }
 
 void TreeData::list_entries(int n_threads, Stop& stop) {

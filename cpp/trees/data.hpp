@@ -9,6 +9,7 @@
 
 #include "large_vector.hpp"
 #include "parallel.hpp"
+#include "trees/slot_bits.hpp"
 
 namespace hedgerow {
 
@@ -141,8 +142,8 @@ BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop);
 // Columns come in two kinds. Full ones are read at every position. Sparse ones have one bin at most
 // positions, their default; only the others are listed, as entries of a position, and what an
 // example adds to the default bin is found by subtraction. Pixels, one-hot columns and attributes
-// are sparse. Where positions have many entries among few slots, as those of pixels do, they have a
-// bit for every slot instead of a list.
+// are sparse. Where windows have many entries among few slots, as pixels and bases of DNA do, there
+// is a bit for every slot.
 class TreeData {
  public:
   // counts: of the bins of all workers; null: of these alone
@@ -215,9 +216,10 @@ class TreeData {
   }
   const int64_t* entry_offsets() const { return entry_offsets_.data(); }
   const int32_t* entries() const { return entries_.data(); }
-  // Bits of the slots at which a position has entries: so many words each, or 0 if they are listed.
+  // Bits of the slots at which the window of a position has entries, n_slots() to an offset: so
+  // many words, or 0 if there are only lists. Without a window there are no lists then.
   int64_t n_slot_words() const { return n_slot_words_; }
-  const uint64_t* slot_bits() const { return slot_bits_.data(); }
+  SlotBits slot_bits() const;
   // Average cost of counting an example.
   int64_t n_full_additions() const { return static_cast<int64_t>(full_features_.size()); }
   int64_t n_sparse_additions() const;
@@ -226,6 +228,7 @@ class TreeData {
   void transpose(int n_threads, Stop& stop);
   void choose_sparse_columns(const BinCounts& counts);
   void choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_positions);
+  void choose_window_bits();
   int n_own_slots(int32_t column) const;
   void number_slots();
   void lay_out_full();
@@ -258,7 +261,8 @@ class TreeData {
   LargeVector<int32_t> entries_;        // slots, ascending within a position
   int entries_together_ = 4;            // or 2, or 1
   int64_t n_slot_words_ = 0;
-  LargeVector<uint64_t> slot_bits_;  // (N, n_slot_words_)
+  int64_t bits_per_row_ = 0;
+  LargeVector<uint64_t> slot_bits_;  // bits_per_row_ for every position, and one more word
 };
 
 }  // namespace hedgerow

@@ -108,11 +108,20 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
   for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = AnySum{};
 }
 
-// The same where they are bits, which takes a window of one position: nothing is outside.
+// The same where they are bits; windows that end early are counted by their lists.
 template <class AnySum>
 void count_bits(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
-                AnySum* slots, std::vector<AnySum>&) {
-  count_slot_bits(data.slot_bits(), data.n_slot_words(), positions, sums, slots);
+                AnySum* slots, std::vector<AnySum>& outside) {
+  if (data.n_offsets() == 1) return count_slot_bits(data.slot_bits(), positions, sums, slots);
+  std::array<int32_t, kBatch> sorted;
+  const auto end =
+      std::partition_copy(positions.begin(), positions.end(), sorted.begin(), sorted.rbegin(),
+                          [&](int32_t position) { return data.room().holds_all(position); })
+          .first;
+  const auto n_whole = end - sorted.begin(), n_others = std::ssize(positions) - n_whole;
+  count_slot_bits(data.slot_bits(), {sorted.data(), static_cast<size_t>(n_whole)}, sums, slots);
+  if (n_others > 0)
+    count_slots<1>(data, {sorted.end() - n_others, sorted.end()}, sums, slots, outside);
 }
 
 }  // namespace

@@ -4,15 +4,27 @@
 #include <cstdint>
 #include <span>
 
-#include "trees/histogram.hpp"
+#include "trees/sum.hpp"
 
 namespace hedgerow {
 
-// Adds examples to the slots whose bits are set at their positions: bits (N, n_words), sums (N,) by
+// The slots at which positions have entries, as bits: those of a row, then those of the next one,
+// so that the bits of a window stand side by side.
+struct SlotBits {
+  const uint64_t* words;  // and one more than the rows have
+  int64_t row_bits;       // from a row to the next: without a window a multiple of 64
+  int before;             // rows of a window before its position
+  int64_t n_words;        // of a window
+  uint64_t last_mask;     // which bits of the last of them belong to the window
+
+  bool has_window() const { return row_bits % 64 != 0; }
+};
+
+// Adds examples to the slots whose bits are set in their windows, which must be whole: sums (N,) by
 // position, slots (64 * n_words,).
-void count_slot_bits(const uint64_t* bits, int64_t n_words, std::span<const int32_t> positions,
-                     const Sum* sums, Sum* slots);
-void count_slot_bits(const uint64_t* bits, int64_t n_words, std::span<const int32_t> positions,
-                     const Sum* sums, WideSum* slots);
+void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
+                     Sum* slots);
+void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
+                     WideSum* slots);
 
 }  // namespace hedgerow

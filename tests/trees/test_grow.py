@@ -83,6 +83,17 @@ def check_dense_and_sparse(seen, table, window, labels, rules):
         assert_equal_arrays(seen, kept)
 
 
+@pytest.mark.parametrize(("n_columns", "window"), [(4, (5, 5)), (1, (0, 19)), (5, (9, 8))])
+def test_wide_windows_of_columns_with_two_values(n_columns, window):
+    # Their slots are bits, in one word or two, as far as windows do not end early.
+    rng = np.random.default_rng(0)
+    columns = rng.integers(1, 3, (n_columns, 90))
+    table = replace(small_table(columns), offsets=np.array([0, 1, 60, 90]))
+    label = all_of(rng.normal(size=90))
+    settings = Rules(max_leaves=12)
+    check_trees(grow(table, window, [label], settings), table, window, [label], settings)
+
+
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(learned(), windows, rules, st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.7, 0.7)]))
 def test_threads_change_nothing(learned, window, rules, shares):
