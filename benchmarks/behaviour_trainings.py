@@ -279,6 +279,8 @@ TREES: list[tuple[str, dict[str, Any]]] = [
         for data, window in (("gaps", 0), ("gaps", 1), ("frames", 1))
     ),
     ("gaps", {"missing": "surrogate", "transitions": "trees"}),
+    ("gaps", {"missing": "fractional", "transitions": "trees"}),
+    ("gaps", {"missing": "fractional", "transitions": "trees", "order": 2, "newton": False}),
     ("numbers", {"base": linear_base(), "base_folds": 3}),
     ("dicts", {"base": linear_base(transition_attributes=True), "base_folds": 0, "order": 2}),
     ("watched", {"base": linear_base(order=2), "transitions": "trees"}),

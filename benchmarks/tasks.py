@@ -54,21 +54,22 @@ def protein(folder: Path) -> Task:
     return X[:n], y[:n], X[n:], y[n:], 5
 
 
-def structure(folder: Path, *, labels: str) -> Task:
-    """Three hundred proteins of JPred4 to train on, its blind set to test on."""
+def structure(folder: Path, *, labels: str, blind_only: bool = True) -> Task:
+    """Three hundred proteins of JPred4 to train on; its blind set, or all others, to test on."""
     with np.load(folder / "jpred4" / "jpred4.npz") as file:
         rows = np.hstack([file["pssm"].astype(np.float32), file["hmm_e5"] / np.float32(1e5)])
         bounds, codes, blind = file["offsets"][1:-1], file[labels], file["split"] == 1
     X, y = np.split(rows, bounds), np.split(codes, bounds)
-    train = np.random.default_rng(0).permutation(np.flatnonzero(~blind))[:300]
-    return *pick(X, y, train), *pick(X, y, np.flatnonzero(blind)), 5
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(~blind))
+    test = np.concatenate([np.flatnonzero(blind), drawn[:0] if blind_only else drawn[300:]])
+    return *pick(X, y, drawn[:300]), *pick(X, y, test), 5
 
 
-def chunks(folder: Path) -> Task:
-    """A thousand sentences to train on, as many to test on."""
+def chunks(folder: Path, *, n_sentences: int | None = 1000) -> Task:
+    """The first sentences of CoNLL-2000 to train on, and to test on; None: all of them."""
     parts = []
     for name in ("train", "test"):
-        sentences = common.read_conll(folder / "conll2000" / f"{name}.txt.gz")[:1000]
+        sentences = common.read_conll(folder / "conll2000" / f"{name}.txt.gz")[:n_sentences]
         X = [
             [{"w=" + w.lower(): 1, "p=" + tag: 1, "s=" + w[-3:]: 1} for w, tag, _ in sentence]
             for sentence in sentences

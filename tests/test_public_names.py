@@ -24,8 +24,8 @@ def test_every_public_name_and_module_is_there():
 def test_modules_are_imported_when_they_are_asked_for():
     code = (
         "import sys, hedgerow\n"
-        "assert 'numpy' not in sys.modules and 'hedgerow.stats' not in sys.modules\n"
-        "print(hedgerow.stats.__name__, hedgerow.__version__)\n"
+        "assert 'numpy' not in sys.modules and 'hedgerow.datasets' not in sys.modules\n"
+        "print(hedgerow.datasets.__name__, hedgerow.__version__)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stderr, done.stdout.split()[-1]) == ("", hedgerow.__version__)

@@ -11,6 +11,7 @@ The paper boosts first-order trees on label pairs: ``--set newton=False --set tr
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from pathlib import Path
@@ -52,10 +53,10 @@ SAMPLINGS: dict[str, tuple[str, dict[str, Any]]] = {
         {"subsample": SHARE, "sampling_method": "gradient_based"},
     ),
 }
-# Kinds of steps, each combined with each sampling method: suffix of the name of a part, name in a
-# legend, and parameters.
+# Kinds of steps, each combined with each sampling method: suffix of the name of a part, name in the
+# figure, and parameters.
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
-    "fixed": ("", {}),
+    "fixed": ("fixed steps", {}),
     "searched": ("line search", {"line_search": True}),
     "conjugate": ("conjugate", {"direction": "conjugate", "line_search": False}),
     "both": ("conjugate, line search", {"direction": "conjugate", "line_search": True}),
@@ -173,40 +174,46 @@ def summarise_part(record: common.Record) -> common.Record:
 
 
 PANELS = {
-    "loss": "training loss per position",
-    "eval_loss": "test loss per position",
-    "eval_accuracy": "test accuracy",
+    "loss": "training loss",
+    "eval_loss": "test loss",
+    "eval_accuracy": "accuracy",
 }
 
 
 def draw(summary: common.Record) -> Figure:
+    """Rows of panels: a task and a metric. Columns: kinds of steps. Colours: sampling methods."""
     from matplotlib import pyplot as plt
 
-    drawn = [task for task in TASKS if any(part.startswith(task) for part in summary["curves"])]
-    figure, rows = plt.subplots(
-        len(PANELS), len(drawn), figsize=(6 * len(drawn), 10), layout="constrained", squeeze=False
+    curves = summary["curves"]
+    drawn = [task for task in TASKS if any(part.startswith(task) for part in curves)]
+    figure, panels = plt.subplots(
+        len(drawn) * len(PANELS),
+        len(STEPS),
+        figsize=(12, 2.4 * len(drawn) * len(PANELS)),
+        layout="constrained",
+        sharex="col",
+        sharey="row",
+        squeeze=False,
     )
-    for column, task in enumerate(drawn):
-        parts = {p: c for p, c in summary["curves"].items() if p.startswith(task)}
-        for row, (name, title) in zip(rows, PANELS.items(), strict=True):
-            draw_curves(row[column], parts, name)
-            row[column].set_ylabel(title)
-        rows[0][column].set_title(task)
-        rows[-1][column].set_xlabel("seconds of training")
-    rows[0][0].legend()
+    for row, (task, name) in zip(panels, itertools.product(drawn, PANELS), strict=True):
+        row[0].set_ylabel(f"{task}: {PANELS[name]}")
+        for panel, step in zip(row, STEPS, strict=True):
+            parts = {s: f"{task}-{s}-{step}" for s in SAMPLINGS}
+            own = {s: curves[part] for s, part in parts.items() if part in curves}
+            draw_curves(panel, own, name)
+    for panel, (title, _) in zip(panels[0], STEPS.values(), strict=True):
+        panel.set_title(title)
+    for panel in panels[-1]:
+        panel.set_xlabel("seconds of training")
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
-def draw_curves(panel: Axes, parts: dict[str, common.Record], name: str) -> None:
-    styles = dict(zip(STEPS, ("-", "--", ":", "-."), strict=False))
-    colours = {sampling: f"C{number}" for number, sampling in enumerate(SAMPLINGS)}
-    for part, record in parts.items():
-        _, sampling, step = part.split("-")
-        label = ", ".join(filter(None, (SAMPLINGS[sampling][0], STEPS[step][0])))
-        curves = record["curves"]
-        panel.plot(
-            curves["seconds"], curves[name], styles[step], color=colours[sampling], label=label
-        )
+def draw_curves(panel: Axes, records: dict[str, common.Record], name: str) -> None:
+    for number, (sampling, (label, _)) in enumerate(SAMPLINGS.items()):
+        if sampling in records:
+            curves = records[sampling]["curves"]
+            panel.plot(curves["seconds"], curves[name], color=f"C{number}", label=label)
     panel.set_xscale("log")
     if name != "eval_accuracy":
         panel.set_yscale("log")

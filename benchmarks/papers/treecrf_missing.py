@@ -3,15 +3,15 @@
 Letters of the training and of the test strings are erased at random, as a whole and before windows
 are made: five versions of either at each rate. A model is trained on each training version with
 each method and tested on each test version, by marginals. Boosting is that of the paper, with
-shrunk leaves; its trees are on the input, with a weight for each label pair, because "fractional"
-does not divide the examples of trees on label pairs (``--trees pairs``, for the other methods).
-Lambda and the number of rounds are chosen on a third of the training strings for each method and
-version. Inputs are an indicator for each letter of the window, all of them missing where the letter
-is, as in the paper; the letter that "impute" fills in is the most frequent one, so it is filled in
-before indicators are made. With ``--columns letters`` a letter is one column of categories, and all
-methods are those of TreeCRF. "learned", where each split has a direction for missing values, is not
-in the paper. Coefficients are those of the analysis of deviance: the change in log-odds of a right
-label from "fractional", the paper's instance weighting.
+shrunk leaves; trees are on label pairs, as in the paper, or on the input, with a weight for each
+label pair (``--trees inputs``). Lambda and the number of rounds are chosen on a third of the
+training strings for each method and version. Inputs are an indicator for each letter of the window,
+all of them missing where the letter is, as in the paper; the letter that "impute" fills in is the
+most frequent one, so it is filled in before indicators are made. With ``--columns letters`` a
+letter is one column of categories, and all methods are those of TreeCRF. "learned", where each
+split has a direction for missing values, is not in the paper. Coefficients are those of the
+analysis of deviance: the change in log-odds of a right label from "fractional", the paper's
+instance weighting.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, required=True, help="holds nettalk/, protein_qs/, treecrf_sparse/"
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--trees", choices=TREES, default="inputs")
+    parser.add_argument("--trees", choices=TREES, default="pairs")
     parser.add_argument("--columns", choices=("indicators", "letters"), default="indicators")
     parser.add_argument("--rounds", type=int, default=MAX_ROUNDS, help="most rounds")
     trees_common.add_settings(parser)

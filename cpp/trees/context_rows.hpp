@@ -36,6 +36,10 @@ class ContextRows {
     for (const int32_t c : contexts) total += sums[c];
     return total;
   }
+  // The sums of a position by context, (n_contexts,).
+  const Sum* at(int32_t position) const {
+    return sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+  }
   // Adds the sums of positions in each of some contexts to by_context (n_contexts,).
   template <class AnySum>
   void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,

@@ -108,7 +108,8 @@ Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
     std::iota(root.contexts.begin(), root.contexts.end(), 0);
   }
   if (tree.is_joint()) fill_joint(*tree.rows, root, crew_);
-  if (rules_.missing.method == MissingMethod::kFractional && data_.may_miss_any())
+  if (rules_.missing.method == MissingMethod::kFractional && data_.may_miss_any() &&
+      tree.rows == nullptr)
     tree.root_curvatures = copy_curvatures(root);
   add_leaf(tree, root);
   return {std::move(root)};
@@ -220,8 +221,11 @@ void Grower::count_contexts(const ContextRows& rows, OpenNode& node) {
     crew_.share(n_pieces, [&](int64_t piece) {
       const int64_t begin = node.n_examples() * piece / n_pieces;
       const int64_t end = node.n_examples() * (piece + 1) / n_pieces;
-      rows.add_to(node.positions.subspan(begin, end - begin), node.contexts,
-                  by_piece[piece].data());
+      const std::span positions = node.positions.subspan(begin, end - begin);
+      if (node.divided != nullptr)
+        node.divided->add_to(positions, node.contexts, by_piece[piece].data());
+      else
+        rows.add_to(positions, node.contexts, by_piece[piece].data());
     });
     for (int64_t piece = 1; piece < n_pieces; ++piece)
       for (int c = 0; c < rows.n_contexts(); ++c) by_piece[0][c] += by_piece[piece][c];

@@ -11,6 +11,7 @@
 
 #include "memory_pool.hpp"
 #include "trees/context_rows.hpp"
+#include "trees/divided_rows.hpp"
 #include "trees/grown_tree.hpp"
 #include "trees/histogram.hpp"
 #include "trees/split.hpp"
@@ -44,8 +45,9 @@ struct OpenNode {
   std::span<int32_t> positions{};  // of its examples
   std::span<int32_t> spare{};      // room for as many
   WideSum total{};
-  std::shared_ptr<Space> space{};   // where its examples are
-  std::vector<int32_t> contexts{};  // of its examples, if the tree splits on them
+  std::shared_ptr<Space> space{};                // where its examples are
+  std::vector<int32_t> contexts{};               // of its examples, if the tree splits on them
+  std::shared_ptr<const DividedRows> divided{};  // what they have there, null: as at the root
   StepBounds bounds{};
   std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
   Split split{};
@@ -94,7 +96,8 @@ struct GrowingTree {
   std::shared_ptr<const ContextRows> rows;  // null: it does not ask about contexts
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
-  // (N,) curvature of the examples at the root, by position; null unless they are divided
+  // (N,) curvature of the examples at the root, by position; null unless they are divided, and are
+  // not rows
   std::shared_ptr<const PooledArray<int32_t>> root_curvatures{};
   GrownTree nodes{};
   int n_leaves = 1;

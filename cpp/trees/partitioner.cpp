@@ -40,8 +40,13 @@ void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
   float* joint = node.space->joint.data();
   crew.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
     const bool has_all = std::ssize(node.contexts) == rows.n_contexts();
-    for (const int32_t t : node.positions.subspan(begin, end - begin))
+    for (const int32_t t : node.positions.subspan(begin, end - begin)) {
       joint[t] = has_all ? rows.joint_curvature(t) : rows.joint_curvature(t, node.contexts);
+      if (node.divided == nullptr) continue;
+      // The share of the position that is here.
+      const auto here = static_cast<float>(node.space->sums[t].curvature());
+      joint[t] *= here / static_cast<float>(rows.sum(t, node.contexts).curvature());
+    }
   });
 }
 
@@ -77,12 +82,14 @@ Children Partitioner::part_alone(const OpenNode& parent) {
                 .spare = parent.positions.last(n_left),
                 .total = parent.split.left,
                 .space = parent.space,
-                .contexts = parent.contexts};
+                .contexts = parent.contexts,
+                .divided = parent.divided};
   OpenNode right{.first = parent.first + n_left,
                  .positions = on_right,
                  .spare = parent.spare.last(n - n_left),
                  .space = parent.space,
-                 .contexts = parent.contexts};
+                 .contexts = parent.contexts,
+                 .divided = parent.divided};
   return {std::move(left), std::move(right)};
 }
 
@@ -111,12 +118,14 @@ Children Partitioner::part_marked(const OpenNode& parent,
                 .spare = parent.positions.first(n_left),
                 .total = left_total,
                 .space = parent.space,
-                .contexts = parent.contexts};
+                .contexts = parent.contexts,
+                .divided = parent.divided};
   OpenNode right{.first = parent.first + static_cast<int64_t>(n_left),
                  .positions = parent.spare.subspan(n_left),
                  .spare = parent.positions.subspan(n_left),
                  .space = parent.space,
-                 .contexts = parent.contexts};
+                 .contexts = parent.contexts,
+                 .divided = parent.divided};
   return {std::move(left), std::move(right)};
 }
 
@@ -132,12 +141,15 @@ Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& 
     return rows.select(parent.contexts, lag, is_left.data(), on_left);
   };
   const std::vector<int32_t> on_left = select(true);
-  auto [left, right] =
-      part_sums(tree, parent, [&](int64_t, int32_t t, const Sum&) { return rows.sum(t, on_left); });
+  auto [left, right] = part_sums(tree, parent, [&](int64_t, int32_t t, const Sum&) {
+    return parent.divided == nullptr ? rows.sum(t, on_left) : parent.divided->sum(t, on_left);
+  });
   left.contexts = on_left;
   right.contexts = select(false);
-  if (tree.is_joint())
-    for (const OpenNode* child : {&left, &right}) fill_joint(rows, *child, crew_);
+  for (OpenNode* child : {&left, &right}) {
+    child->divided = parent.divided;
+    if (tree.is_joint()) fill_joint(rows, *child, crew_);
+  }
   return {std::move(left), std::move(right)};
 }
 
@@ -147,11 +159,42 @@ Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode&
                                         double share) {
   mark_sides(parent, true);
   const uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  if (tree.rows != nullptr) return divide_rows(tree, parent, share, marks);
   const PooledArray<int32_t>& at_root = *tree.root_curvatures;
   return part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum& own) {
     if (marks[i] == kNoSide) return left_fraction(own, share, at_root[t]);
     return own.only_if(marks[i] == kLeftSide);
   });
+}
+
+// The same where examples are rows, each context of which is divided like an example of its own.
+Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& parent, double share,
+                                  const uint8_t* marks) {
+  const ContextRows& rows = *tree.rows;
+  const auto make_rows = [&] {
+    return std::make_shared<DividedRows>(pool_, parent.n_examples(), rows.n_contexts(),
+                                         data_.bins().n_positions);
+  };
+  const auto on_left = make_rows(), on_right = make_rows();
+  auto [left, right] = part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum&) {
+    const Sum* here = parent.divided == nullptr ? rows.at(t) : parent.divided->at(t);
+    const Sum* at_root = rows.at(t);
+    Sum *to_left = on_left->assign(i, t), *to_right = on_right->assign(i, t), total;
+    for (const int32_t c : parent.contexts) {
+      to_left[c] = marks[i] == kNoSide ? left_fraction(here[c], share, at_root[c].curvature())
+                                       : here[c].only_if(marks[i] == kLeftSide);
+      to_right[c] = here[c] - to_left[c];
+      total += to_left[c];
+    }
+    return total;
+  });
+  left.divided = on_left;
+  right.divided = on_right;
+  for (OpenNode* child : {&left, &right}) {
+    child->contexts = parent.contexts;
+    if (tree.is_joint()) fill_joint(rows, *child, crew_);
+  }
+  return {std::move(left), std::move(right)};
 }
 
 // The children of a node that may both have examples at a position: left_of(i, t, sum) is what

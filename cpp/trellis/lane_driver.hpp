@@ -108,7 +108,8 @@ class LaneDriver {
   LaneSums paths_;  // scores of the labels
 };
 
-inline void ensure_size(std::vector<Packed>& numbers, int64_t size) {
+template <class Number>
+void ensure_size(std::vector<Number>& numbers, int64_t size) {
   if (std::ssize(numbers) < size) numbers.resize(size);
 }
 

@@ -23,8 +23,8 @@ HEDGEROW_INLINE Lanes exponentiate(Packed* row) {
 }
 
 // out[k] = sum_j x[j] matrix[j, k], or with kTransposed out[j] = sum_k matrix[j, k] x[k].
-template <int kLabels, bool kTransposed>
-HEDGEROW_INLINE void multiply(const Lanes* x, const double* matrix, Lanes* out) {
+template <int kLabels, bool kTransposed, class Vector, class Number>
+HEDGEROW_INLINE void multiply(const Vector* x, const Number* matrix, Vector* out) {
   constexpr int kStep = kTransposed ? 1 : kLabels;  // from an entry of a sum to the next
   for (int k = 0; k < kLabels; ++k, matrix += kTransposed ? kLabels : 1) {
     out[k] = x[0] * broadcast(matrix[0]);
@@ -32,9 +32,9 @@ HEDGEROW_INLINE void multiply(const Lanes* x, const double* matrix, Lanes* out) 
   }
 }
 
-template <int kLabels>
-HEDGEROW_INLINE Lanes total(const Lanes* row) {
-  Lanes sum = row[0];
+template <int kLabels, class Vector>
+HEDGEROW_INLINE Vector total(const Vector* row) {
+  Vector sum = row[0];
   for (int k = 1; k < kLabels; ++k) sum += row[k];
   return sum;
 }

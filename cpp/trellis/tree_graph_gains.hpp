@@ -40,7 +40,7 @@ class GraphGains : public GraphPass<Algebra> {
   // grid: of sums over arcs
   GraphGains(const GraphScores& scores, const GraphStates& states, const Direction& direction,
              const SumGrid& grid, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop, grid),
+      : GraphPass<Algebra>(scores, states, stop, false, grid),
         direction_(direction),
         moves_(table_size(), 0.0),
         reach_(kGraphBlock * this->stride_),
@@ -75,14 +75,11 @@ class GraphGains : public GraphPass<Algebra> {
   double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }
   double* message_gain(int64_t i) { return message_gains_.data() + i * stride_; }
   double* outside_gain(int64_t i) { return outside_gains_.data() + i * stride_; }
-  double* node_move(int64_t i) { return node_moves_.data() + i * stride_; }
   double* marginal(int64_t i) { return marginals_.data() + i * stride_; }
 
   void resize_gains() {
     const size_t n = order_.size() * static_cast<size_t>(stride_);
-    if (this->outside_.size() < n) this->outside_.resize(n);
-    for (PaddedVector* rows :
-         {&belief_gains_, &message_gains_, &outside_gains_, &node_moves_, &marginals_})
+    for (PaddedVector* rows : {&belief_gains_, &message_gains_, &outside_gains_, &marginals_})
       if (rows->size() < n) rows->resize(n);
     message_means_.resize(order_.size());
   }
@@ -102,10 +99,6 @@ class GraphGains : public GraphPass<Algebra> {
             states_.matrix()[q * stride_ + k] * moves_[q * stride_ + k];
   }
 
-  HEDGEROW_INLINE void prefetch_direction(int64_t i) const {
-    this->prefetch_ahead(direction_.marginals, i);
-    this->prefetch_ahead(direction_.nodes, i);
-  }
   // Fills a row with the direction of a node's states, less its mean under the marginals, and
   // marginal(i), in which the states of a label count the same.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
@@ -154,6 +147,10 @@ class GraphGains : public GraphPass<Algebra> {
   }
 
   void up_gains() {
+    for (int64_t first = 0; first < order_.size(); first += kGraphBlock) {
+      this->stop_.check();
+      fill_directions(first, std::min(first + kGraphBlock, order_.size()));
+    }
     for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
@@ -167,19 +164,20 @@ class GraphGains : public GraphPass<Algebra> {
           for (int64_t i = first; i < end; ++i) fill_message_gains(i, this->matrix_of(i));
       }
   }
-  HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; ++i) {
-      prefetch_direction(i);
-      fill_direction(i, node_move(i));
-      copy_row(node_move(i), belief_gain(i));
-      for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c) {
-        message_means_[c] = centre(i, message_gain(c));
-        add_rows(belief_gain(i), message_gain(c), belief_gain(i));
-      }
+  // Of the nodes at places first .. end-1, so that the direction is read in its order.
+  HEDGEROW_CLONES void fill_directions(int64_t first, int64_t end) {
+    for (int64_t place = first; place < end; ++place) {
+      const int64_t i = order_.nodes[place];
+      fill_direction(i, belief_gain(i));
     }
   }
-  HEDGEROW_INLINE void copy_row(const double* row, double* out) const {
-    for (int x = 0; x < stride_; x += kLanes) store(out + x, load(row + x));
+  HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
+    for (int64_t c = order_.first_children[first]; c < order_.first_children[end]; ++c) {
+      const int64_t parent = order_.parents[c];
+      message_means_[c] = centre(parent, message_gain(c));
+      copy_row(belief_gain(parent), stride_, outside_gain(c));
+      add_rows(belief_gain(parent), message_gain(c), belief_gain(parent));
+    }
   }
   // out = a + b
   HEDGEROW_INLINE void add_rows(const double* a, const double* b, double* out) const {
@@ -284,20 +282,14 @@ class GraphGains : public GraphPass<Algebra> {
       gains[x] = reach[x] > 0.0 ? gains[x] / reach[x] : 0.0;
   }
 
-  // gains: of the node's reach, which become those of reach times factors
-  HEDGEROW_INLINE void fill_outside_gains(int64_t i, double* gains) {
-    const int64_t begin = order_.first_children[i], end = order_.first_children[i + 1];
-    if (begin == end) return;
-    double* suffix = rows_.data();
-    add_rows(gains, node_move(i), gains);
-    centre(i, gains);
-    copy_row(gains, outside_gain(begin));
-    for (int64_t c = begin; c + 1 < end; ++c)
-      add_rows(outside_gain(c), message_gain(c), outside_gain(c + 1));
-    const double* siblings = message_gain(end - 1);
-    for (int64_t c = end - 2; c >= begin; --c, siblings = suffix) {
-      add_rows(outside_gain(c), siblings, outside_gain(c));
-      if (c > begin) add_rows(siblings, message_gain(c), suffix);
+  // Like fill_outsides(), of gains. reach_gains_: of the reach of these nodes
+  HEDGEROW_CLONES void fill_outside_gains(int64_t first, int64_t end) {
+    double* gains = reach_gains_.data();
+    for (int64_t i = first; i < end; ++i) centre(i, gains + (i - first) * stride_);
+    for (int64_t c = order_.first_children[end] - 1; c >= order_.first_children[first]; --c) {
+      double* later = gains + (order_.parents[c] - first) * stride_;
+      add_rows(outside_gain(c), later, outside_gain(c));
+      add_rows(later, message_gain(c), later);
     }
   }
 
@@ -306,7 +298,6 @@ class GraphGains : public GraphPass<Algebra> {
   PaddedVector weighted_moves_, weighted_moves_back_;          // (K, stride) w u, its transpose
   std::optional<GraphSteps<SumProduct>> moved_steps_;          // with the weights w u
   PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
-  PaddedVector node_moves_;                                    // (n, stride) see fill_direction
   std::vector<double> message_means_;                          // (n,) subtracted from message gains
   PaddedVector marginals_;                                     // (n, stride) see fill_direction
   PaddedVector reach_, reach_gains_, carried_;                 // (kGraphBlock, stride)

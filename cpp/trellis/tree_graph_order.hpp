@@ -49,7 +49,8 @@ struct GraphOrder {
     }
     list_children(offsets, parent_places, chosen);
     const int64_t n = begins.back();
-    positions.resize(n), parents.resize(n), sequences.resize(n), first_children.resize(n + 1);
+    for (auto* numbers : {&positions, &parents, &sequences}) numbers->resize(n + kAtOnce);
+    first_children.resize(n + 1);
     levels.assign(1, 0);
     // Each node in turn appends its children. Positions are local places until all are there.
     int64_t n_placed = 0;
@@ -63,16 +64,24 @@ struct GraphOrder {
       if (i == level_end) levels.push_back(i), level_end = n_placed;
       first_children[i] = n_placed;
       const int64_t place = positions[i], sequence = sequences[i];
-      for (int32_t c = child_begins_[place]; c < child_begins_[place + 1]; ++c, ++n_placed) {
-        positions[n_placed] = listed_[c];
-        parents[n_placed] = i;
-        sequences[n_placed] = sequence;
-      }
+      const int64_t n_children = child_begins_[place + 1] - child_begins_[place];
+      const int32_t* children = listed_.data() + child_begins_[place];
+      // Some at once, even if there are fewer: their number is hard to predict.
+      for (int64_t c = 0; c == 0 || c < n_children; c += kAtOnce)
+        for (int64_t at_once = c; at_once < c + kAtOnce; ++at_once) {
+          positions[n_placed + at_once] = children[at_once];
+          parents[n_placed + at_once] = i;
+          sequences[n_placed + at_once] = sequence;
+        }
+      n_placed += n_children;
       positions[i] = place + shifts_[sequence];
     }
     if (n_placed != n) throw_circle();
+    for (auto* numbers : {&positions, &parents, &sequences}) numbers->resize(n);
     first_children[n] = n;
     if (n > 0) levels.push_back(n);
+    nodes.resize(n);
+    for (int64_t i = 0; i < n; ++i) nodes[place(i)] = i;
   }
 
   int64_t size() const { return static_cast<int64_t>(positions.size()); }
@@ -87,14 +96,17 @@ struct GraphOrder {
   std::vector<int64_t> parents;         // (n,) number of the parent; -1 for a root
   std::vector<int64_t> first_children;  // (n+1,) the children of i: first_children[i] to [i + 1]
   std::vector<int64_t> sequences;       // (n,) which of the chosen sequences a node is in
+  std::vector<int64_t> nodes;           // (n,) of each place
   std::vector<int64_t> levels;          // (L+1,) first node of each level, then n
 
  private:
+  static constexpr int64_t kAtOnce = 2;
+
   // Local places of the roots, then of the children of each place in turn.
   void list_children(const int64_t* offsets, const int32_t* parent_places, const int64_t* chosen) {
     const int64_t n = begins.back();
     child_begins_.assign(n + 2, 0);
-    listed_.resize(n);
+    listed_.resize(n + kAtOnce);
     const auto for_each = [&](auto visit) {
       for (size_t i = 0; i + 1 < begins.size(); ++i)
         for (int64_t t = 0; t < begins[i + 1] - begins[i]; ++t) {

@@ -5,8 +5,9 @@
 //   message_c[q] = sum over labels k of w_c[q, k] belief_c[target(q, k)],
 // and Z is the product over the roots of sum_x begin[x] belief[x]. Downwards
 //   reach_c[x]   = sum over (q, k) that lead to x of outside_c[q] w_c[q, k], begin[x] at a root,
-//   outside_g[x] = f_c[x] reach_c[x] prod over the other children s of c of message_s[x],
-// products over siblings by prefixes and suffixes, as a message may be 0. Then
+//   outside_g[x] = f_c[x] reach_c[x] prod over the other children s of c of message_s[x].
+// As a message may be 0, nothing is divided: on the way up outside_g is f_c times the messages of
+// earlier siblings, on the way down it is multiplied by reach_c times those of later ones. Then
 //   P(state of c = x)            ~ reach_c[x] belief_c[x],
 //   P(state of parent = q, y_c = k) ~ outside_c[q] w_c[q, k] belief_c[target(q, k)],
 // with the same sum. Beliefs and outsides are scaled as tree_graph_rows.hpp says.
@@ -43,16 +44,16 @@ namespace {
 template <class Algebra>
 class GraphPass {
  public:
-  // grid: of sums over arcs
-  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop,
+  // keeps_totals: whether log_z() or log_likelihood() will be called; grid: of sums over arcs
+  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop, bool keeps_totals,
             const SumGrid& grid = SumGrid(0.0))
       : scores_(scores),
         states_(states),
         stop_(stop),
         stride_(states.stride()),
+        keeps_totals_(keeps_totals),
         n_inner_(scores.offsets[scores.n_sequences] - Row(scores.n_labels).n_outer_rows()),
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
-        scratch_(stride_),
         terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {
     if (kInLanes && scores.automaton && scores.edges == nullptr)
       steps_.emplace(states, states.arc_weights(), grid);
@@ -75,11 +76,15 @@ class GraphPass {
       return;
     }
     const size_t n = order_.size() * static_cast<size_t>(stride_);
-    if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n), factors_.resize(n);
+    if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n), outside_.resize(n);
     if (scores_.edges != nullptr) {
       keeps_matrices_ = order_.size() * matrix_size() <= kMostKept;
       const size_t size = (keeps_matrices_ ? order_.size() : 1) * matrix_size();
       if (matrices_.size() < size) matrices_.resize(size);
+    }
+    for (int64_t first = 0; first < order_.size(); first += kGraphBlock) {
+      stop_.check();
+      report(fill_factors(first, std::min(first + kGraphBlock, order_.size())));
     }
     for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
@@ -148,8 +153,6 @@ class GraphPass {
   double* belief(int64_t node) { return beliefs_.data() + node * stride_; }
   double* message(int64_t node) { return messages_.data() + node * stride_; }
   double* outside(int64_t node) { return outside_.data() + node * stride_; }
-  // Of nodes that have children.
-  double* factors(int64_t node) { return factors_.data() + node * stride_; }
   const double* edges_of(int64_t node) const {
     return scores_.edges + order_.positions[node] * scores_.n_edges();
   }
@@ -165,10 +168,12 @@ class GraphPass {
     HEDGEROW_PREFETCH(row + scores_.n_labels - 1);
   }
 
-  // Factors of a node's states. Returns the maximum that was subtracted.
-  HEDGEROW_INLINE double fill_factors(int64_t node, double* row, bool& bad, bool& lost) {
+  // Factors of a node's states, with which its belief begins. Returns the maximum that was
+  // subtracted.
+  HEDGEROW_INLINE double fill_factors_of(int64_t node, bool& bad, bool& lost) {
     const int64_t position = order_.positions[node];
     const bool dense = states_.first_order();
+    double* row = belief(node);
     double* factors = dense ? row : label_rows_.data();
     const double top =
         fill_node_factors<Algebra>(scores_.nodes + position * scores_.n_labels,
@@ -212,6 +217,21 @@ class GraphPass {
     return row;
   }
 
+  // Of a row of beliefs that was divided by scale, kZero if all are zeros; lost: see
+  // multiply_rows_to. False if that means that there is no labelling.
+  HEDGEROW_INLINE bool add_scale(int64_t node, double scale, bool lost) {
+    if (scale == Algebra::kOne && !lost) return true;
+    Total& total = total_of(node);
+    total.refused |= lost;
+    if (scale != Algebra::kZero) {
+      if (keeps_totals_) total.add_scale(scale);
+    } else {
+      std::fill(belief(node), belief(node) + stride_, Algebra::kOne);
+    }
+    return scale != Algebra::kZero || total.refused;
+  }
+  // Of the nodes at places first .. end-1, so that scores are read in their order.
+  Problem fill_factors(int64_t first, int64_t end);
   Problem fill_beliefs(int64_t first, int64_t end);
   Problem fill_messages(int64_t first, int64_t end);
   Problem close_roots(int64_t first, int64_t end);
@@ -222,8 +242,9 @@ class GraphPass {
   }
   // reach of nodes first .. end-1, rows of out; the nodes are of one level.
   void fill_reach(int64_t first, int64_t end, double* out);
-  // Fills the outsides of a node's children. reach: (stride,) of the node
-  HEDGEROW_INLINE void fill_outsides(int64_t node, const double* reach);
+  // Completes the outsides of the children of nodes first .. end-1. reach: rows of these nodes,
+  // which are multiplied by the children's messages
+  void fill_outsides(int64_t first, int64_t end, double* reach);
 
   void report(const Problem& problem) const {
     if (problem.node < 0) return;
@@ -241,39 +262,44 @@ class GraphPass {
   const GraphStates& states_;
   Stop& stop_;
   int stride_;
+  bool keeps_totals_;
   int64_t n_inner_;  // positions before this one have inner rows: see Row
   std::span<const int64_t> chosen_;
   GraphOrder order_;
-  std::vector<Total> totals_;                            // of each chosen sequence
-  PaddedVector beliefs_, messages_, outside_, factors_;  // (n, stride)
-  std::optional<GraphSteps<Semiring>> steps_;            // over an automaton, without edges
+  std::vector<Total> totals_;                  // of each chosen sequence
+  PaddedVector beliefs_, messages_, outside_;  // (n, stride)
+  std::optional<GraphSteps<Semiring>> steps_;  // over an automaton, without edges
   bool keeps_matrices_ = false;
-  PaddedVector matrices_;                      // (n or 1, X, label_stride), with edges
-  PaddedVector label_rows_, scratch_, terms_;  // rows
+  PaddedVector matrices_;            // (n or 1, X, label_stride), with edges
+  PaddedVector label_rows_, terms_;  // rows
 };
+
+template <class Algebra>
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_factors(int64_t first,
+                                                                                      int64_t end) {
+  for (int64_t place = first; place < end; ++place) {
+    const int64_t i = order_.nodes[place];
+    bool bad = false, lost = false;
+    const double top = fill_factors_of(i, bad, lost);
+    if (bad) return {i, Problem::kBadNode};
+    if (!add_scale(i, top > -kInfinity ? Algebra::kOne : Algebra::kZero, lost))
+      return {i, Problem::kNoPath};
+    if (keeps_totals_ && top > -kInfinity) total_of(i).shifts.add(top);
+  }
+  return {};
+}
 
 template <class Algebra>
 HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(int64_t first,
                                                                                       int64_t end) {
-  for (int64_t i = first; i < end; ++i) {
-    prefetch_ahead(scores_.nodes, i);
-    Total& total = total_of(i);
-    double* row = belief(i);
-    bool bad = false, lost = false;
-    const int64_t begin = order_.first_children[i], children_end = order_.first_children[i + 1];
-    const double* so_far = begin < children_end ? factors(i) : row;
-    const double top = fill_factors(i, begin < children_end ? factors(i) : row, bad, lost);
-    if (bad) return {i, Problem::kBadNode};
-    bool dead = !(top > -kInfinity);
-    total.shifts.add(dead ? 0.0 : top);
-    for (int64_t c = begin; c < children_end && !dead; ++c, so_far = row) {
-      const double scale = multiply_rows_to<Algebra>(so_far, message(c), stride_, row, lost);
-      dead = scale == Algebra::kZero;
-      if (!dead && scale != Algebra::kOne) total.add_scale(scale);
-    }
-    total.refused |= lost;
-    if (dead && !total.refused) return {i, Problem::kNoPath};
-    if (dead) std::fill(row, row + stride_, Algebra::kOne);
+  // Child by child: a loop over those of each node would end at a place that is hard to predict.
+  for (int64_t c = order_.first_children[first]; c < order_.first_children[end]; ++c) {
+    const int64_t parent = order_.parents[c];
+    bool lost = false;
+    if constexpr (Algebra::kSums) copy_row(belief(parent), stride_, outside(c));
+    const double scale =
+        multiply_rows_to<Algebra>(belief(parent), message(c), stride_, belief(parent), lost);
+    if (!add_scale(parent, scale, lost)) return {parent, Problem::kNoPath};
   }
   return {};
 }
@@ -288,7 +314,7 @@ HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_me
     else
       send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
                              scores_.n_labels, stride_, message(first), stride_);
-    for (int64_t i = first; i < end; ++i) total_of(i).shifts.add(states_.shift());
+    for (int64_t i = first; i < end && keeps_totals_; ++i) total_of(i).shifts.add(states_.shift());
     return {};
   }
   for (int64_t i = first; i < end; ++i) {
@@ -363,22 +389,15 @@ HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, 
 }
 
 template <class Algebra>
-HEDGEROW_INLINE void GraphPass<Algebra>::fill_outsides(int64_t node, const double* reach) {
-  const int64_t begin = order_.first_children[node], end = order_.first_children[node + 1];
-  if (begin == end) return;
-  bool lost = false;
-  double* suffix = scratch_.data();
-  multiply_rows_to<Algebra>(factors(node), reach, stride_, outside(begin), lost);
-  for (int64_t c = begin; c + 1 < end; ++c)
-    multiply_rows_to<Algebra>(outside(c), message(c), stride_, outside(c + 1), lost);
-  if (end - begin > 1) {
-    const double* siblings = message(end - 1);
-    for (int64_t c = end - 2; c >= begin; --c, siblings = suffix) {
-      multiply_rows_to<Algebra>(outside(c), siblings, stride_, outside(c), lost);
-      if (c > begin) multiply_rows_to<Algebra>(siblings, message(c), stride_, suffix, lost);
-    }
+HEDGEROW_CLONES void GraphPass<Algebra>::fill_outsides(int64_t first, int64_t end, double* reach) {
+  for (int64_t c = order_.first_children[end] - 1; c >= order_.first_children[first]; --c) {
+    const int64_t parent = order_.parents[c];
+    double* later = reach + (parent - first) * stride_;
+    bool lost = false;
+    multiply_rows_to<Algebra>(outside(c), later, stride_, outside(c), lost);
+    multiply_rows_to<Algebra>(later, message(c), stride_, later, lost);
+    if (lost) total_of(parent).refused = true;
   }
-  total_of(node).refused |= lost;
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ template <class Algebra>
 class GraphWalk : public GraphPass<Algebra> {
  public:
   GraphWalk(const GraphScores& scores, const GraphStates& states, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop), raw_(scores.n_labels), values_(scores.n_labels) {}
+      : GraphPass<Algebra>(scores, states, stop, false),
+        raw_(scores.n_labels),
+        values_(scores.n_labels) {}
 
   // False if a sequence is refused.
   bool open(std::span<const int64_t> chosen) {

@@ -23,7 +23,8 @@ class GraphUpDown : public GraphPass<Algebra> {
  public:
   GraphUpDown(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
               const GraphPosteriors& out, Stop& stop)
-      : GraphPass<Algebra>(scores, states, stop, SumGrid(out.bound)),
+      : GraphPass<Algebra>(scores, states, stop, out.log_z || out.log_likelihoods,
+                           SumGrid(out.bound)),
         labels_(labels),
         out_(out),
         grid_(out.bound),
@@ -74,8 +75,6 @@ class GraphUpDown : public GraphPass<Algebra> {
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
   void down() {
-    const size_t n = order_.size() * static_cast<size_t>(stride_);
-    if (this->outside_.size() < n) this->outside_.resize(n);
     norms_.resize(order_.size());
     std::fill(sums_.begin(), sums_.end(), 0.0);
     if (adds_terms()) this->steps_->open_sums();
@@ -94,6 +93,7 @@ class GraphUpDown : public GraphPass<Algebra> {
         if (out_.arc_sums && adds_outer_products() && level > 0) keep_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
         if (out_.mixing) measure(first, end);
+        this->fill_outsides(first, end, reach_.data());
       }
   }
 
@@ -109,7 +109,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     this->steps_->fill_reach_and_sums(outside(first), shares_.data(), end - first, reach_.data());
   }
 
-  // Marginals, and the outsides of the children.
+  // Norms and marginals.
   HEDGEROW_CLONES void finish(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
@@ -118,7 +118,6 @@ class GraphUpDown : public GraphPass<Algebra> {
         this->prefetch_ahead(out_.marginals, i);
         write_marginals(i, reach);
       }
-      this->fill_outsides(i, reach);
     }
   }
 
@@ -310,36 +309,95 @@ void fill_by_rows(const GraphScores& scores, const int32_t* labels, const GraphP
       labels, out);
 }
 
-// The sequences of groups, a sequence in each lane.
-void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
-                   const GraphPosteriors& out, const StrandGroups<kLanes>& groups,
-                   GraphTables& tables, int n_threads, Stop& stop) {
-  const GraphStates log_states(scores, true);
-  struct Worker {
-    GraphLanes fast;
-    std::unique_ptr<GraphUpDown<Logs>> slow;
-  };
-  const auto make_worker = [&] {
-    return std::unique_ptr<Worker>(new Worker{{scores, states, labels, out}, nullptr});
-  };
-  const auto run = [&](Worker& worker, int64_t chunk, const StrandGroup<kLanes>& group) {
-    const SumTable arc_sums = tables.arc_sums(chunk), curvature = tables.curvature(chunk);
-    worker.fast.run(group, stop);
+// Groups with a sequence in each lane: in double precision, and those that are refused in log
+// space. Scratch memory of one thread.
+class GraphLaneWorker {
+ public:
+  // states: of probabilities
+  GraphLaneWorker(const GraphScores& scores, const GraphStates& states,
+                  const GraphStates& log_states, const int32_t* labels, const GraphPosteriors& out)
+      : scores_(scores),
+        log_states_(log_states),
+        labels_(labels),
+        out_(out),
+        fast_(scores, states, labels, out) {}
+
+  void run(const StrandGroup<kLanes>& group, const SumTable& arc_sums, const SumTable& curvature,
+           Stop& stop) {
+    fast_.run(group, stop);
     for (int l = 0; l < group.n_strands; ++l) {
       const int64_t s = group.sequences[l];
-      const LaneTotals totals = worker.fast.totals(l);
+      const LaneTotals totals = fast_.totals(l);
       if (totals.refused) {
-        if (!worker.slow)
-          worker.slow = std::make_unique<GraphUpDown<Logs>>(scores, log_states, labels, out, stop);
-        worker.slow->run(std::span(&s, 1), arc_sums, curvature);
+        if (!slow_)
+          slow_ = std::make_unique<GraphUpDown<Logs>>(scores_, log_states_, labels_, out_, stop);
+        slow_->run(std::span(&s, 1), arc_sums, curvature);
         continue;
       }
-      worker.fast.add_tables(l, arc_sums, curvature);
-      if (out.log_z) out.log_z[s] = totals.log_z();
-      if (out.log_likelihoods) out.log_likelihoods[s] = totals.log_likelihood();
+      fast_.add_tables(l, arc_sums, curvature);
+      if (out_.log_z) out_.log_z[s] = totals.log_z();
+      if (out_.log_likelihoods) out_.log_likelihoods[s] = totals.log_likelihood();
     }
-  };
-  groups.for_each(n_threads, stop, make_worker, run);
+  }
+
+ private:
+  const GraphScores& scores_;
+  const GraphStates& log_states_;
+  const int32_t* labels_;
+  const GraphPosteriors& out_;
+  GraphLanes<DoubleLanes> fast_;
+  std::unique_ptr<GraphUpDown<Logs>> slow_;  // built when first needed
+};
+
+// The same in single precision, and those that are refused in double precision.
+class SingleGraphLaneWorker {
+ public:
+  SingleGraphLaneWorker(const GraphScores& scores, const GraphStates& states,
+                        const GraphStates& log_states, const int32_t* labels,
+                        const GraphPosteriors& out)
+      : fast_(scores, states, labels, out), exact_(scores, states, log_states, labels, out) {}
+
+  void run(const StrandGroup<kFloats>& group, const SumTable& arc_sums, const SumTable& curvature,
+           Stop& stop) {
+    fast_.run(group, stop);
+    StrandGroup<kLanes> refused;
+    for (int l = 0; l < group.n_strands; ++l) {
+      if (!fast_.refused(l)) {
+        fast_.add_tables(l, arc_sums, curvature);
+        continue;
+      }
+      refused.add(group.sequences[l], group.begins[l], group.lengths[l]);
+      if (refused.n_strands == kLanes) {
+        exact_.run(refused, arc_sums, curvature, stop);
+        refused = {};
+      }
+    }
+    if (refused.n_strands > 0) exact_.run(refused, arc_sums, curvature, stop);
+  }
+
+ private:
+  GraphLanes<FloatLanes> fast_;
+  GraphLaneWorker exact_;
+};
+
+// The sequences of groups, and those that are too long for a lane.
+template <class Worker, int kWidth>
+void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
+                   const GraphPosteriors& out, int n_threads, Stop& stop) {
+  const StrandGroups<kWidth> groups(
+      {scores.n_sequences, scores.offsets, scores.n_labels, scores.nodes, scores.arcs, nullptr});
+  const GraphChunks others(scores, groups.others);
+  const auto n_groups = static_cast<int64_t>(groups.n_chunks());
+  GraphTables tables(scores, out, n_groups + others.n_chunks());
+  const GraphStates log_states(scores, true);
+  groups.for_each(
+      n_threads, stop,
+      [&] { return std::make_unique<Worker>(scores, states, log_states, labels, out); },
+      [&](Worker& worker, int64_t chunk, const StrandGroup<kWidth>& group) {
+        worker.run(group, tables.arc_sums(chunk), tables.curvature(chunk), stop);
+      });
+  fill_by_rows(scores, labels, out, others, n_groups, tables, n_threads, stop);
+  tables.finish();
 }
 
 }  // namespace
@@ -347,19 +405,14 @@ void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const i
 void fill_graph_posteriors(const GraphScores& scores, const int32_t* labels,
                            const GraphPosteriors& out, int n_threads, Stop& stop) {
   const GraphStates states(scores, false);
-  if (!GraphLanes::fit(scores, out) || !states.usable()) {
-    const GraphChunks chunks(scores);
-    GraphTables tables(scores, out, chunks.n_chunks());
-    fill_by_rows(scores, labels, out, chunks, 0, tables, n_threads, stop);
-    return tables.finish();
-  }
-  const StrandGroups<kLanes> groups(
-      {scores.n_sequences, scores.offsets, scores.n_labels, scores.nodes, scores.arcs, nullptr});
-  const GraphChunks others(scores, groups.others);
-  const auto n_groups = static_cast<int64_t>(groups.n_chunks());
-  GraphTables tables(scores, out, n_groups + others.n_chunks());
-  fill_in_lanes(scores, states, labels, out, groups, tables, n_threads, stop);
-  fill_by_rows(scores, labels, out, others, n_groups, tables, n_threads, stop);
+  if (GraphLanes<FloatLanes>::fit(scores, states, out))
+    return fill_in_lanes<SingleGraphLaneWorker, kFloats>(scores, states, labels, out, n_threads,
+                                                         stop);
+  if (GraphLanes<DoubleLanes>::fit(scores, states, out))
+    return fill_in_lanes<GraphLaneWorker, kLanes>(scores, states, labels, out, n_threads, stop);
+  const GraphChunks chunks(scores);
+  GraphTables tables(scores, out, chunks.n_chunks());
+  fill_by_rows(scores, labels, out, chunks, 0, tables, n_threads, stop);
   tables.finish();
 }
 

@@ -73,6 +73,10 @@ HEDGEROW_INLINE void scale_row_by(double* row, double largest, int stride, bool&
   }
 }
 
+HEDGEROW_INLINE void copy_row(const double* row, int stride, double* out) {
+  for (int i = 0; i < stride; i += kLanes) store(out + i, load(row + i));
+}
+
 // out = a b, scaled where that is needed. Returns what it was divided by, kZero if all are zeros.
 template <class Algebra>
 HEDGEROW_INLINE double multiply_rows_to(const double* a, const double* b, int stride, double* out,

@@ -81,6 +81,8 @@ class GraphTangent : public GraphGains<Algebra> {
         }
         finish(first, end);
         if (out_.arc_sums && level > 0 && adds_outer_products()) keep_arc_rows(first, end);
+        this->fill_outsides(first, end, reach_.data());
+        this->fill_outside_gains(first, end);
       }
   }
 
@@ -136,12 +138,9 @@ class GraphTangent : public GraphGains<Algebra> {
   HEDGEROW_CLONES void finish(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
-      double* gains = reach_gains_.data() + (i - first) * stride_;
-      this->prefetch_direction(i);
+      const double* gains = reach_gains_.data() + (i - first) * stride_;
       this->prefetch_ahead(out_.marginals, i);
       write(i, i - first, reach, gains);
-      this->fill_outsides(i, reach);
-      this->fill_outside_gains(i, gains);
     }
   }
 

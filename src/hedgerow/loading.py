@@ -21,7 +21,8 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
     """Load a model that `save` wrote.
 
     Its parameters are plain values. Objects are not saved, and are None in a loaded model:
-    ``callbacks``, ``objective`` unless it is a name, and ``random_state`` unless it is a number.
+    ``callbacks``, ``objective`` and ``eval_metric`` unless they are names, and ``random_state``
+    unless it is a number.
 
     Parameters
     ----------

@@ -19,8 +19,9 @@ decode : {"auto", "viterbi", "marginal"}, default "auto"
     finds the most probable label of each position. "auto" chooses the one with the higher accuracy
     on the last `eval_set`, or on the training sequences that are held out. Without either:
     "marginal" for objectives of the marginals, "viterbi" for "max_margin", and for the likelihood
-    "viterbi" if labels look like chunks (B-NP, I-NP, O); otherwise a short trial on the training
-    sequences decides, see the guide "Which decoder?". ``decode_`` is the decoder that was chosen.
+    and the softmax margin "viterbi" if labels look like chunks (B-NP, I-NP, O); otherwise a short
+    trial on the training sequences decides, see the guide "Which decoder?". ``decode_`` is the
+    decoder that was chosen.
 early_stopping_rounds : int or None, default None
     Early stopping: stop if the metric on the `eval_set`, the last one if there are several, has not
     improved for this many rounds or iterations, and keep the model of the best one. Without an

@@ -90,8 +90,8 @@ class TreeCRF(Estimator):
         (before, after). No values are copied, so the data take no additional memory. Only the
         histograms used in training grow with the window: per thread up to 8 (``max_bins`` + 1)
         (``max_leaves`` - 1) bytes per column and position of the window, 60 KiB by default; with
-        ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. Columns with one dominant
-        value take less.
+        ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. For more than 10^7 positions
+        it is twice that. Columns with one dominant value take less.
     ancestors : int, default 0
         Number of ancestors of a position that trees can split on, in data with `parents`: 1 is the
         parent, 2 also the grandparent, and so on. No values are copied. (`window` is about
@@ -199,13 +199,12 @@ class TreeCRF(Estimator):
     missing : str, default "learned"
         How a split treats missing values. "learned": they go in the direction with the larger gain.
         "fractional": they go in both directions, in proportion to the known values (instance
-        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": another column
-        decides, the first of up to five surrogate splits whose value is known (as in CART).
-        "impute": they are replaced by the most frequent category, by the most frequent value of a
-        column of up to 32 different numbers, or by the median. "indicator": they are replaced by 0
-        or the first category, and a split may also test whether a value is missing. Without missing
-        values all methods give the same model. The guide to missing values explains which one to
-        choose.
+        weighting, as in C4.5). "surrogate": another column decides, the first of up to five
+        surrogate splits whose value is known (as in CART). "impute": they are replaced by the most
+        frequent category, by the most frequent value of a column of up to 32 different numbers, or
+        by the median. "indicator": they are replaced by 0 or the first category, and a split may
+        also test whether a value is missing. Without missing values all methods give the same
+        model. The guide to missing values explains which one to choose.
     max_literals : int, default 4
         If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
         that they split on: where ``head(P)`` holds, a split may refer to the same P,

@@ -172,21 +172,28 @@ def check_same(data: bytes, content: Content, tensors: Tensors) -> None:
     """Saved again, an accepted file is the same: nothing in it was ignored.
 
     Exceptions are differences between versions: keys that this one does not know, parameters that
-    an older one did not have, older formats, which are saved as the newest, and strings that are
-    wider than any label.
+    an older one did not have, of the model and of its base, older formats, which are saved as the
+    newest, and strings that are wider than any label.
     """
     found, arrays = read_file(data)
     if content["format"] != found["format"]:
         return
     if content["classes"]["dtype"][1] == "U":
         content["classes"]["dtype"] = found["classes"]["dtype"]
-    found["parameters"] = {key: found["parameters"][key] for key in content["parameters"]}
+    drop_defaults(found, content)
     assert json.dumps(known(found), sort_keys=True) == json.dumps(known(content), sort_keys=True)
     assert sorted(arrays) == sorted(tensors)
     for name, array in arrays.items():
         assert array.dtype == tensors[name].dtype, name
         assert array.shape == tensors[name].shape, name
         assert array.tobytes() == tensors[name].tobytes(), name
+
+
+def drop_defaults(found: Content, content: Content) -> None:
+    """Drop parameters that are not in the file, from a model and from its base."""
+    found["parameters"] = {key: found["parameters"][key] for key in content["parameters"]}
+    if "base" in content:
+        drop_defaults(found["base"], content["base"])
 
 
 def known(content: Any) -> Any:

@@ -135,7 +135,7 @@ def trainings(
     }
     if is_tree:
         parameters |= draw(_tree_parameters())
-        if parameters.get("order") == 0 or parameters["missing"] == "fractional":
+        if parameters.get("order") == 0:
             parameters["transitions"] = "weights"  # no splits on previous labels
         case |= draw(_column_rules())
         parameters["max_literals"] = draw(st.integers(1, 4)) if may_refine(case) else 1

@@ -23,6 +23,21 @@ def talk(comm: Comm) -> tuple[Any, ...]:
     )
 
 
+def expected(size: int) -> tuple[Any, ...]:
+    """What `talk` returns on each of this many workers."""
+    big = np.array([2**62]) * size
+    return (
+        [[sum(range(size)), int(big[0])], [-size, 5 * size]],
+        [[size - 1, 2**62], [-1, 5]],
+        [0.5 * (size - 1)],
+        [],
+        sum(range(size + 1)),
+        list("abc"[:size]),
+        None,
+        {"rank": size - 1},
+    )
+
+
 def in_collective(arguments: dict[str, Any], work: Callable[[Comm], Any]) -> Any:
     with XGBoostComm.connect(arguments) as comm:
         return work(comm)

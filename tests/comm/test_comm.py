@@ -1,14 +1,15 @@
-"""Communication between workers: the same results with every implementation."""
+"""Communication between workers: the same results with every implementation.
+
+`on_dask/test_two_workers.py` has that of XGBoost, where there are two processes.
+"""
 
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import pytest
 
-from comm.conversation import in_collective, talk
+from comm.conversation import expected, talk
 from hedgerow import LinearCRF
 from hedgerow.comm import (
     ALONE,
@@ -19,20 +20,6 @@ from hedgerow.comm import (
     XGBoostComm,
     check_comm,
 )
-
-
-def expected(size: int) -> tuple[Any, ...]:
-    big = np.array([2**62]) * size
-    return (
-        [[sum(range(size)), int(big[0])], [-size, 5 * size]],
-        [[size - 1, 2**62], [-1, 5]],
-        [0.5 * (size - 1)],
-        [],
-        sum(range(size + 1)),
-        list("abc"[:size]),
-        None,
-        {"rank": size - 1},
-    )
 
 
 def test_alone():
@@ -61,17 +48,6 @@ def test_a_thread_that_is_silent_is_an_error():
 
     with pytest.raises(WorkerError, match="worker 0 of 2 waits for a worker that has failed"):
         ThreadComm.run(2, work, timeout=0.05)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="xgboost has no tracker there")
-def test_the_collective_operations_of_xgboost():
-    tracker_module = pytest.importorskip("xgboost.tracker")
-    tracker = tracker_module.RabitTracker(n_workers=2, host_ip="127.0.0.1")
-    tracker.start()
-    arguments = tracker.worker_args() | {"dmlc_timeout": 20}
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(in_collective, arguments, talk) for _ in range(2)]
-        assert [future.result() for future in futures] == [expected(2)] * 2
 
 
 def test_a_failure_of_xgboost_is_named(monkeypatch: pytest.MonkeyPatch):

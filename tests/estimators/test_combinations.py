@@ -120,7 +120,6 @@ def is_allowed(row):
         or (row.get("watched") == "held out" and row.get("stops") is False)
         or (row.get("gaps") and row.get("form") in ("items", "facts"))
         or (row.get("transitions") == "trees" and row.get("patterns") == "order 0")
-        or (row.get("transitions") == "trees" and row.get("missing_values") == "fractional")
         or (row.get("pattern_attributes") and row.get("transition_attributes"))
         or (row.get("pattern_attributes") and row.get("patterns") == "order 0")
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")

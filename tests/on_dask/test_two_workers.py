@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hedgerow
 import hedgerow.dask
-from comm.conversation import in_collective
+from comm.conversation import expected, in_collective, talk
 from hedgerow import Checkpoint
 from hedgerow.cli import main
 from hedgerow.comm import WorkerError
@@ -155,6 +155,11 @@ def fit_on_workers(client, crf, X, y, folder):
         crf.fit(X[comm.rank :: 2], y[comm.rank :: 2], comm=comm).save(path)
         return path.read_bytes()
 
+    return on_both_workers(client, work)
+
+
+def on_both_workers(client, work):
+    """The results of workers that are connected by XGBoost."""
     addresses = sorted(find_workers(client))
     with track(2, "127.0.0.1") as connection:
         futures = [
@@ -163,6 +168,10 @@ def fit_on_workers(client, crf, X, y, folder):
         ]
         wait(futures)
         return client.gather(futures)
+
+
+def test_the_collective_operations_of_xgboost(client):
+    assert on_both_workers(client, talk) == [expected(2)] * 2
 
 
 def test_what_goes_wrong_on_a_worker_is_known_on_the_client(client, files):

@@ -92,8 +92,18 @@ class ContextGrower(Grower):
             node.value = np.float32(step * self.rules.learning_rate)
             node.weight = np.float32(weight)
 
+    def add_example(self, i, g, h):
+        self.positions = np.append(self.positions, self.positions[i])
+        if self.probabilities is not None:
+            self.probabilities = np.append(self.probabilities, self.probabilities[i])
+            self.scales = np.append(self.scales, self.scales[i])
+        return super().add_example(i, g, h)
+
     def joint_curvature(self, examples):
-        """Of each position: its own, times p (1 - p) of all its contexts here together."""
+        """Of each position: its own, times p (1 - p) of all its contexts here together.
+
+        Where a part of it is here: times the share of the curvature that it had at the root.
+        """
         total, one = 0.0, np.float32(1.0)
         positions = self.positions[examples]
         for t in np.unique(positions):
@@ -102,7 +112,8 @@ class ContextGrower(Grower):
             for i in own:
                 p = p + self.probabilities[i]
             p = min(p, one)
-            total += float(self.scales[own[0]] * (p * (one - p)))
+            share = sum(self.h[i] for i in own) / sum(self.h_at_root[i] for i in own)
+            total += float(self.scales[own[0]] * (p * (one - p))) * share
         return total
 
 

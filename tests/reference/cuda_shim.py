@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(')
 FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-w", "-shared", "-fPIC")
-LAUNCH = 'if (!strcmp(name, "{0}")) return shim::launch({0}, arguments, x, y, threads, bytes), 0;'
+LAUNCH = 'if (!strcmp(name, "{0}")) return shim::launch<{0}>(arguments, x, y, threads, bytes), 0;'
 
 
 class ShimKernels(Kernels):

@@ -45,10 +45,11 @@ def make(missing, **parameters):
 
 
 @pytest.mark.parametrize("method", OTHERS)
+@pytest.mark.parametrize("transitions", ["weights", "trees"])
 @pytest.mark.parametrize("form", [list, to_frames, to_dicts])
-def test_without_missing_values_all_ways_are_the_same(method, form):
+def test_without_missing_values_all_ways_are_the_same(method, transitions, form):
     x = form(X)
-    usual, other = make("learned").fit(x, Y), make(method).fit(x, Y)
+    usual, other = (make(m, transitions=transitions).fit(x, Y) for m in ("learned", method))
     assert other.history_ == usual.history_
     np.testing.assert_array_equal(other.predict_proba(x), usual.predict_proba(x))
     one, two = usual._trees.forest.arrays(), other._trees.forest.arrays()
@@ -153,21 +154,37 @@ def test_another_way_than_that_of_init_is_refused():
         make("learned").fit(GAPS, Y, init=init)
 
 
-def test_fractions_and_trees_on_labels_before_are_refused_together():
-    with pytest.raises(
-        ValueError, match="missing is 'fractional' and transitions is 'trees', whose"
-    ):
-        make("fractional", transitions="trees").fit(X, Y)
-
-
-@pytest.mark.parametrize("method", ["learned", "surrogate", "impute", "indicator"])
+@pytest.mark.parametrize("method", METHODS)
 def test_trees_on_labels_before(method):
     crf = make(method, transitions="trees").fit(GAPS, Y)
-    assert any(crf.trees()["feature"] == "label[-1]")
+    table = crf.trees()
+    is_label = table["feature"] == "label[-1]"
+    assert is_label.any()
+    assert set(table["missing"][is_label]) <= {"left", "right"}
     model = read_model(crf, GAPS)
     for x in erase(X[:2], 0.5, seed=1):
         expected = model.enumerate(x, None).marginals
         np.testing.assert_allclose(crf.predict_marginals([x])[0], expected, atol=1e-6)
+
+
+def test_fractions_with_trees_on_labels_before(tmp_path):
+    def train(n_rounds=4, **more):
+        return make("fractional", transitions="trees", order=2, n_rounds=n_rounds, **more)
+
+    crf = train().fit(GAPS, Y)
+    assert_same_training(crf, train(n_jobs=3).fit(GAPS, Y))
+    resumed = train(2).fit(GAPS, Y, init=train(2).fit(GAPS, Y))
+    loaded = hedgerow.load(saved(crf, tmp_path))
+    for other in (resumed, loaded):
+        np.testing.assert_array_equal(other.predict_proba(GAPS), crf.predict_proba(GAPS))
+    table = crf.trees()
+    assert set(table["missing"][table["feature"] == "x0"]) == {"both"}
+    position = int(np.argmax(np.isnan(GAPS[0]).any(axis=1)))
+    explanation = crf.explain(GAPS[0], position)
+    assert explanation.to_table()["contribution"].sum() == pytest.approx(explanation.log_odds)
+    known = [None] * len(GAPS[0])
+    known[position] = "a"
+    assert crf.predict([GAPS[0]], known=[known])[0][position] == "a"
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,5 +1,7 @@
 """Trees that split on previous labels: grown and walked as with explicit copies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from reference.contexts import grow_contexts, naive_tree, pair_contexts
 from reference.growing import assert_equal_arrays, rules, splits
 from reference.tables import make_table, tables, windows
 from reference.tree_walks import read_trees
-from reference.trees import OUTSIDE, Rules
+from reference.trees import MISSING, OUTSIDE, Rules
 
 # Two labels, and what is known of two labels before: arcs 0 and 1 are taken at the beginning only.
 LONGER = (
@@ -49,8 +51,13 @@ def core_contexts(contexts):
     st.integers(0, 2**32),
     st.sampled_from([(None, 0.0), (2, 4.0)]),
     st.booleans(),
+    st.booleans(),
 )
-def test_trees_are_those_of_the_naive_learner(table, window, name, rules, seed, kind, newton):
+def test_trees_are_those_of_the_naive_learner(
+    table, window, name, rules, seed, kind, newton, fractional
+):
+    if fractional:
+        rules = replace(rules, missing="fractional", max_leaves=min(rules.max_leaves, 8))
     contexts, (steps, trim) = CONTEXTS[name], kind
     rng = np.random.default_rng(seed)
     derivatives = make_derivatives(table, contexts, rng, steps, 0.0 if newton else 0.2)
@@ -63,7 +70,8 @@ def test_trees_are_those_of_the_naive_learner(table, window, name, rules, seed, 
         naive = naive_tree(table, window, label, contexts, *derivatives, rules, **options)
         assert [row[:4] for row in splits(tree)] == [row[:4] for row in splits(naive)]
         for ours, theirs in zip(splits(tree), splits(naive), strict=True):
-            np.testing.assert_allclose(ours[4:], theirs[4:], rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(ours[4:6], theirs[4:6], rtol=1e-6, atol=1e-9)
+            assert ours[6] == theirs[6] or ours[0] not in range(table.bins.shape[1])
     check_scores(forest, table, contexts, found)
 
 
@@ -87,16 +95,23 @@ def check_scores(forest, table, contexts, trees):
             assert sums[t, labels[e]] + more[t, e] == pytest.approx(value, abs=1e-6)
 
 
-def leaf_value(nodes, table, position, before):
-    at, n_columns = 0, table.bins.shape[1]
-    while nodes[at].column >= 0:
-        column, offset = nodes[at].column, nodes[at].offset
-        if column >= n_columns:
-            seen = before[column - n_columns]
-        else:
-            seen = look(table, position, column, offset)
-        at = nodes[at].left + (int(seen) not in nodes[at].left_bins)
-    return float(nodes[at].value)
+def leaf_value(nodes, table, position, before, at=0):
+    """The value of the leaf, or the mean of several, that a position comes to from a node."""
+    node, n_columns = nodes[at], table.bins.shape[1]
+    if node.column < 0:
+        return float(node.value)
+    if node.column >= n_columns:
+        seen = before[node.column - n_columns]
+    else:
+        seen = look(table, position, node.column, node.offset)
+    share = float(int(seen) in node.left_bins)
+    if seen == MISSING and node.column < n_columns and node.fraction >= 0:
+        share = float(node.fraction)
+    return sum(
+        part * leaf_value(nodes, table, position, before, child)
+        for child, part in ((node.left, share), (node.left + 1, 1.0 - share))
+        if part > 0.0
+    )
 
 
 def look(table, position, column, offset):
@@ -106,10 +121,11 @@ def look(table, position, column, offset):
     return table.bins[position + offset, column] if there else OUTSIDE
 
 
-def test_the_same_trees_with_any_number_of_threads_and_in_any_parts():
+@pytest.mark.parametrize("missing", ["learned", "fractional"])
+def test_the_same_trees_with_any_number_of_threads_and_in_any_parts(missing):
     rng = np.random.default_rng(0)
     table = make_table(["few", "categories"], ["there or not"], [700] * 30, rng)
-    contexts, rules = pair_contexts(2), Rules(max_leaves=12)
+    contexts, rules = pair_contexts(2), Rules(max_leaves=12, missing=missing)
     derivatives = make_derivatives(table, contexts, rng)
     core = core_contexts(contexts)
     arrays = grow_contexts(table, (1, 0), core, *derivatives, rules).arrays()

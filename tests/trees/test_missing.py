@@ -201,3 +201,17 @@ def test_what_is_imputed():
     assert found.tolist() == [middle, 3, 3, 1, 1, np.bincount(many).argmax()]
     # With as many bins as allowed, values may share them: then it is the median.
     assert impute_bins(table[:, 1:2], np.array([3]), np.zeros(1, np.bool_), 3).tolist() == [3]
+
+
+@pytest.mark.parametrize("max_bins", [2, 255])
+def test_what_is_imputed_is_weighted(max_bins):
+    rng = np.random.default_rng(0)
+    table, times = rng.integers(0, 6, (40, 3)).astype(np.uint8), rng.integers(0, 4, 40)
+    arguments = (np.array([5, 5, 5]), np.array([False, False, True]), max_bins)
+    repeated = impute_bins(np.repeat(table, times, axis=0), *arguments)
+    for factor in (1.0, 0.25, 3e-7):
+        weighted = impute_bins(table, *arguments, weights=factor * times)
+        assert weighted.tolist() == repeated.tolist()
+    if max_bins == 255:
+        assert repeated.tolist() != impute_bins(table, *arguments).tolist()
+    assert impute_bins(table, *arguments, weights=np.zeros(40)).tolist() == [1, 1, 1]

@@ -144,7 +144,7 @@ class Settings:
     max_depth: int
     min_child_weight: float
     growth_rules: GrowthRules
-    """What a tree may be, these two among it."""
+    """Limits on the growth of a tree, including the two above."""
     sampling: Sampling
     """What the rounds learn from."""
     draws: bool
@@ -270,11 +270,6 @@ def check_tree_parameters(crf: TreeParameters) -> None:
         )
     check_choice("missing", crf.missing, METHODS)
     check_number("max_literals", crf.max_literals, minimum=1, maximum=MAX_LITERALS, integer=True)
-    if crf.transitions == "trees" and crf.missing == "fractional":
-        raise ValueError(
-            "missing is 'fractional' and transitions is 'trees', whose examples cannot be divided; "
-            "pass another value of missing, or transitions='weights'"
-        )
     check_choice("transition_step", crf.transition_step, tuple(EXACT_ROUNDS))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)

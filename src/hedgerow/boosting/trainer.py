@@ -106,6 +106,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
                 n_threads,
                 self.crf.missing,
                 labelled.comm,
+                labelled.weights_of_positions(),
             )
         else:
             self.columns = self.trees.columns
@@ -260,7 +261,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         if rules is not None and self.extends is not None and not rules.are_kept(self.trees.forest):
             raise ValueError(
-                "the trees of init, which are kept, violate monotone_constraints and "
+                "the trees of init, which are kept, violate monotone_constraints or "
                 "interaction_constraints; train init with them, or fit without init"
             )
         return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)

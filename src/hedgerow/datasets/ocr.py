@@ -13,7 +13,7 @@ class OCR(NamedTuple):
     """Words of the OCR letters."""
 
     X: list[NDArray[np.uint8]]
-    """For each word a (T, 128) array of pixels, 0 or 1: 16 rows of 8, one row per letter."""
+    """For each word a (T, 128) array, one row per letter: its 16 by 8 pixels, 0 or 1."""
     y: list[NDArray[Any]]
     """For each word its T letters, "a" to "z"."""
     fold: NDArray[np.uint8]

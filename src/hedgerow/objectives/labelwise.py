@@ -45,6 +45,10 @@ class Objective(Protocol):
     modify these arrays. The value may be any function of all marginals; in `hedgerow.LinearCRF` a
     penalty is added to it, so it should grow with the number of positions, as a likelihood does.
 
+    If the value is a sum over positions, add a third method, ``terms``, with the same arguments,
+    which returns what each position adds to the value, (N,). The result then does not depend on the
+    order of the sequences, and several workers can train the model together.
+
     With a `hedgerow.Checkpoint` an objective is identified by the name of its class and by its
     state: what ``get_params()`` returns, if there is such a method; otherwise the fields of a
     dataclass, except those with ``compare=False``; otherwise its attributes. These may be numbers,

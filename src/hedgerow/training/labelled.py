@@ -101,12 +101,16 @@ class Labelled:
             comm=self.comm,
         )
 
+    def weights_of_positions(self) -> NDArray[np.float64] | None:
+        """How much each position counts, (N,); None if all are equal."""
+        if self.position_weights is not None or self.sequence_weights is None:
+            return self.position_weights
+        return np.repeat(self.sequence_weights, self.sequences.lengths)
+
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and has a positive weight, (N,)."""
-        known = self.codes >= 0
-        if self.sequence_weights is not None:
-            known &= np.repeat(self.sequence_weights > 0, self.sequences.lengths)
-        return known if self.position_weights is None else known & (self.position_weights > 0)
+        weights, known = self.weights_of_positions(), self.codes >= 0
+        return known if weights is None else known & (weights > 0)
 
     def can_cut(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a sequence can be cut before each of these positions, which are inside sequences.

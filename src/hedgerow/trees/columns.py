@@ -122,6 +122,7 @@ class Columns(LazyAttributes):
         n_threads: int,
         missing: MissingMethod = "learned",
         comm: Comm = ALONE,
+        weights: NDArray[np.float64] | None = None,
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -139,6 +140,8 @@ class Columns(LazyAttributes):
             How trees will treat missing values.
         comm
             The workers; cuts are computed from the data of all of them.
+        weights : (N,) or None
+            How much each position counts for the values that are imputed. Cuts do not depend on it.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
@@ -172,7 +175,8 @@ class Columns(LazyAttributes):
         if missing == "indicator":
             return replace(columns, fills=columns._bins_of(0.0))
         if missing == "impute":
-            return replace(columns, fills=columns._imputed(sequences, max_bins, n_threads, comm))
+            binned = columns.bin(sequences, n_threads)
+            return replace(columns, fills=columns._imputed(binned, max_bins, comm, weights))
         return columns
 
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
@@ -332,14 +336,12 @@ class Columns(LazyAttributes):
         return (1 + np.diff(cuts_below[self.cut_offsets])).astype(np.uint8)
 
     def _imputed(
-        self, sequences: Sequences, max_bins: int, n_threads: int, comm: Comm
+        self, binned: Binned, max_bins: int, comm: Comm, weights: NDArray[np.float64] | None
     ) -> NDArray[np.uint8]:
         """Bin that is imputed in each column; attributes of a sparse X have a 0."""
         imputed, n_dense = self._bins_of(0.0), self.n_dense
-        dense = self.bin(sequences, n_threads).dense
-        imputed[:n_dense] = impute_bins(
-            dense, self.n_bins[:n_dense], self.categorical[:n_dense], max_bins, comm
-        )
+        n_bins, categorical = self.n_bins[:n_dense], self.categorical[:n_dense]
+        imputed[:n_dense] = impute_bins(binned.dense, n_bins, categorical, max_bins, comm, weights)
         return imputed
 
     def _fill_numeric(self, sequences: Sequences, bins: NDArray[np.uint8], n_threads: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 
 __all__ = ["METHODS", "MissingMethod", "impute_bins"]
 
@@ -24,11 +25,12 @@ def impute_bins(
     categorical: NDArray[np.bool_],
     max_bins: int,
     comm: Comm = ALONE,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.uint8]:
     """The bin of each of D columns that replaces missing values, (D,).
 
     The most frequent bin for categories and for numbers with few distinct values, the bin of the
-    median for other numbers. If all values are missing, it is the first bin.
+    median for other numbers. If all values are missing, or have no weight, it is the first bin.
 
     Parameters
     ----------
@@ -42,11 +44,12 @@ def impute_bins(
         Maximum number of bins of numeric columns.
     comm
         The workers that share the training data.
+    weights : (N,) or None
+        How much each position counts.
     """
     few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
     imputed = np.ones(bins.shape[1], np.uint8)
-    own = [np.bincount(column, minlength=256)[1:] for column in bins.T]
-    by_column = comm.sum(np.array(own, np.int64).reshape(-1, 255))
+    by_column = _count_bins(bins, comm, weights)
     for column, (is_few, counts) in enumerate(zip(few.tolist(), by_column, strict=True)):
         if is_few:
             imputed[column] = 1 + counts.argmax()
@@ -54,3 +57,17 @@ def impute_bins(
             below = np.cumsum(counts)
             imputed[column] = 1 + np.searchsorted(2 * below, below[-1])
     return imputed
+
+
+def _count_bins(
+    bins: NDArray[np.uint8], comm: Comm, weights: NDArray[np.float64] | None
+) -> NDArray[Any]:
+    """Total weight of each bin but that of missing values, for all workers, (D, 255)."""
+    if weights is None:
+        own = [np.bincount(column, minlength=256)[1:] for column in bins.T]
+        return comm.sum(np.array(own, np.int64).reshape(-1, 255))
+    largest = largest_of_all(float(weights.max(initial=0.0)), comm)
+    grid = SumGrid(largest * count_all(len(weights), comm))
+    rounded = grid.round(weights)
+    sums = [np.bincount(column, rounded, minlength=256)[1:] for column in bins.T]
+    return grid.share(np.array(sums, np.float64).reshape(-1, 255), comm)

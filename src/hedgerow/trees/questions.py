@@ -127,7 +127,8 @@ class Questions:
     def left_share(self, node: int) -> float:
         """Share of missing values that goes left, if they go both ways; NaN otherwise."""
         fractions = self._nodes.fractions
-        return float(fractions[node]) if len(fractions) else float("nan")
+        is_label = self._nodes.columns[node] >= self.columns.n_columns
+        return float(fractions[node]) if len(fractions) and not is_label else float("nan")
 
     def surrogates(self, node: int) -> list[Surrogate]:
         """The surrogates of a split, the best first."""

@@ -37,14 +37,14 @@ class Posteriors:
     arc_sums: NDArray[np.float64] | None
     """Expected number of times each arc is taken, in the shape of the arcs."""
     pairs: NDArray[np.float64] | None
-    """(N, K, K) probability of (label before, label), or of what the edges are scores of, in their
-    shape; 0 where a sequence begins."""
+    """(N, K, K) probability of (previous label, label), or (N, A) of each arc if the edges are
+    scores of arcs; 0 where a sequence begins."""
     pattern_marginals: NDArray[np.float64] | None
     """(N, P) probability that each label pattern ends at each position."""
     log_likelihoods: NDArray[np.float64] | None
     """(S,) log probability of the given labels."""
     mixing: Mixing | None
-    """How far labels depend on each other, where that was found by the way."""
+    """How strongly labels depend on each other, if it was computed in the same pass."""
 
     @classmethod
     def of(cls, out: Outputs) -> Posteriors:

@@ -98,14 +98,14 @@ class Outputs:
     arc_sums: NDArray[np.float64] | None = None
     """Expected number of times each arc is taken, in the shape of the arcs."""
     pairs: NDArray[np.float64] | None = None
-    """(N, K, K) probability of (label before, label), or of what the edges are scores of, in their
-    shape; 0 where a sequence begins."""
+    """(N, K, K) probability of (previous label, label), or (N, A) of each arc if the edges are
+    scores of arcs; 0 where a sequence begins."""
     pattern_marginals: NDArray[np.float64] | None = None
     """(N, P) probability that each label pattern ends at each position."""
     patterns: PatternArcs | None = None
-    """The patterns that these are of, by the arcs that end in them."""
+    """The label patterns of `pattern_marginals`, given by the arcs that end in them."""
     mixing: Mixing | None = None
-    """How far labels depend on each other, see `Trellis.empty_mixing`."""
+    """How strongly labels depend on each other, see `Trellis.empty_mixing`."""
 
     @property
     def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
@@ -146,7 +146,7 @@ class EdgeContexts:
     """(E,) the label that an arc leads to; -1 if it is only taken where a sequence begins."""
     before: NDArray[np.uint8]
     """(E, L) 1 + the label one position before, two positions before and so on; 0 if an arc does
-    not say."""
+    not depend on it."""
 
 
 class Inference(ABC):

@@ -1,0 +1,54 @@
+// Parts of the examples of one tree that may split on previous labels, where missing values go both
+// ways.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "memory_pool.hpp"
+#include "trees/sum.hpp"
+
+namespace hedgerow {
+
+// What the examples of a node have in each context, in whole units: as in ContextRows, or less. A
+// node whose examples are all whole has none.
+class DividedRows {
+ public:
+  DividedRows(const std::shared_ptr<MemoryPool>& pool, int64_t n_rows, int n_contexts,
+              int64_t n_positions)
+      : n_contexts_(n_contexts), row_of_(pool, n_positions), sums_(pool, n_rows * n_contexts) {}
+
+  // The sums of a row by context, to be written; from now on it is that of the position.
+  Sum* assign(int64_t row, int32_t position) {
+    row_of_[position] = static_cast<int32_t>(row);
+    return sums_.data() + row * n_contexts_;
+  }
+  // Those of a position.
+  const Sum* at(int32_t position) const {
+    return sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+  }
+  // The sum of a position over some contexts.
+  Sum sum(int32_t position, std::span<const int32_t> contexts) const {
+    Sum total;
+    const Sum* sums = at(position);
+    for (const int32_t c : contexts) total += sums[c];
+    return total;
+  }
+  // Adds the sums of positions in each of some contexts to by_context.
+  template <class AnySum>
+  void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+              AnySum* by_context) const {
+    for (const int32_t t : positions) {
+      const Sum* sums = at(t);
+      for (const int32_t c : contexts) by_context[c] += sums[c];
+    }
+  }
+
+ private:
+  int n_contexts_;
+  PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
+  PooledArray<Sum> sums_;        // (n_rows, n_contexts); only the contexts of the node are filled
+};
+
+}  // namespace hedgerow
