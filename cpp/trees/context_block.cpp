@@ -87,24 +87,4 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
     clip_probabilities((end_ - begin_) * n_edges, probabilities_.data());
 }
 
-const float* ContextBlock::copy(const std::vector<float>& numbers, int64_t t, bool is_first,
-                                int output, float* out, int& n) const {
-  const int32_t* edges = contexts_.edges(output).data();
-  const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
-  const float* from = numbers.data() + (t - begin_) * contexts_.n_edges();
-  if (transposed_) from += int64_t{output} * contexts_.n_outputs();
-  if (is_first)
-    std::fill_n(out, last, 0.0f);
-  else if (transposed_)
-    std::copy_n(from, last, out);
-  else
-    for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
-  // The beginning is in the place of the edge of the output's number.
-  out[last] = !is_first ? 0.0f : transposed_ ? from[0] : from[edges[last]];
-  // What was written a moment ago is slow to read again.
-  const bool read_here = transposed_ && !is_first;
-  n = read_here ? last : n_contexts;
-  return read_here ? from : out;
-}
-
 }  // namespace hedgerow

@@ -164,16 +164,25 @@ void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t beg
                                  int64_t* next) {
   std::vector<Magnitudes> magnitudes(n_outputs());
   ContextBlock block(contexts_);
+  std::vector<uint8_t> is_first(end - begin);
+  for_positions(derivatives, begin, end,
+                [&](int64_t t, bool first) { is_first[t - begin] = first; });
   std::vector<int32_t> outputs;  // that have a row
-  for_positions(derivatives, begin, end, [&](int64_t t, bool is_first) {
+  for (int64_t t = begin; t < end;) {
     outputs.clear();
     for (int k = 0; k < n_outputs(); ++k)
       if (is_row(t, k)) outputs.push_back(k);
-    if (outputs.empty()) return;
-    if (!block.holds(t)) block.read(derivatives, t, end, outputs);
-    for (const int32_t k : outputs)
-      write_row(derivatives, block, t, is_first, k, next[k]++, magnitudes[k]);
-  });
+    if (outputs.empty()) {
+      ++t;
+      continue;
+    }
+    block.read(derivatives, t, end, outputs);
+    for (int k = 0; k < n_outputs(); ++k)
+      for (int64_t u = t; u < block.end(); ++u)
+        if (is_row(u, k))
+          write_row(derivatives, block, u, is_first[u - begin], k, next[k]++, magnitudes[k]);
+    t = block.end();
+  }
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
   for (int k = 0; k < n_outputs(); ++k)
     *(by_output_[k].magnitudes.end() - n_chunks + begin / kRowsPerTask) = magnitudes[k];

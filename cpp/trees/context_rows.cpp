@@ -12,11 +12,14 @@ constexpr int64_t kRowsToRound = 256;  // by one thread
 
 // Whole units of the gradients and curvatures of n_rows rows, empty where there is no gradient; and
 // their sum, row by row. gradients: null where they are shared; probabilities: null where a row's
-// curvature is that of each context.
-HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
-                                const float* probabilities, int64_t n_rows, int n_contexts,
-                                Units units, Sum* HEDGEROW_RESTRICT sums,
-                                Sum* HEDGEROW_RESTRICT totals) {
+// curvature is that of each context; kContexts: their number where it is known to the compiler,
+// otherwise 0.
+template <int kContexts>
+HEDGEROW_INLINE void round_any_rows(const ContextRow* rows, const float* gradients,
+                                    const float* probabilities, int64_t n_rows, int any_contexts,
+                                    Units units, Sum* HEDGEROW_RESTRICT sums,
+                                    Sum* HEDGEROW_RESTRICT totals) {
+  const int n_contexts = kContexts > 0 ? kContexts : any_contexts;
   for (int64_t row = 0; row < n_rows; ++row, sums += n_contexts) {
     const ContextRow& own = rows[row];
     uint64_t total = 0;  // of sums, which are words
@@ -44,6 +47,18 @@ HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
     if (probabilities != nullptr) probabilities += n_contexts;
     totals[row] = std::bit_cast<Sum>(total);
   }
+}
+
+// Loops over the contexts of two or three labels are too short unless they are unrolled.
+HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
+                                const float* probabilities, int64_t n_rows, int n_contexts,
+                                Units units, Sum* sums, Sum* totals) {
+  if (n_contexts == 3)
+    round_any_rows<3>(rows, gradients, probabilities, n_rows, 3, units, sums, totals);
+  else if (n_contexts == 4)
+    round_any_rows<4>(rows, gradients, probabilities, n_rows, 4, units, sums, totals);
+  else
+    round_any_rows<0>(rows, gradients, probabilities, n_rows, n_contexts, units, sums, totals);
 }
 
 // by_context[c] += sums[row_of[t] * n + c] for all positions t.
