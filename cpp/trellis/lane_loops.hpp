@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simd.hpp"
+#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
