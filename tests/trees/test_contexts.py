@@ -257,16 +257,22 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, d
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gradients": np.zeros((2, 3))}, "gradients must have one for each position and edge"),
-        ({"probabilities": np.zeros((2, 3))}, "probabilities must have one for each"),
-        ({"curvatures": np.zeros(3, np.float32)}, "curvatures must have one for each position"),
+        (
+            {"gradients": np.zeros((2, 3))},
+            "gradients must have an entry for each position and edge",
+        ),
+        ({"probabilities": np.zeros((2, 3))}, "probabilities must have an entry for each"),
+        (
+            {"curvatures": np.zeros(3, np.float32)},
+            "curvatures must have an entry for each position",
+        ),
         ({"offsets": np.array([0, 3])}, "offsets must run from 0"),
         ({"first_position": -1}, "positions must come in order"),
-        ({"scales": np.ones(1)}, "scales must have one for each position"),
-        ({"selected": np.ones(1, np.uint8)}, "selected must have one for each position"),
+        ({"scales": np.ones(1)}, "scales must have an entry for each position"),
+        ({"selected": np.ones(1, np.uint8)}, "selected must have an entry for each position"),
         ({"observed": np.zeros(1, np.int32)}, "observed must have an edge for each position"),
         ({"observed": np.full(2, 4, np.int32)}, "an observed edge is out of range"),
-        ({"weights": np.ones(1)}, "weights must have one for each position"),
+        ({"weights": np.ones(1)}, "weights must have an entry for each position"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):
