@@ -488,7 +488,7 @@ class TreeCRF(Estimator):
         return {"tree": self._trees.forest.n_trees}
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
-        """On a GPU a first-order chain over all label pairs, where the patterns allow it."""
+        """The trellis of a grammar; on a GPU a first-order chain, if all patterns are pairs."""
         if self.device == "cuda" and grammar.patterns.longest <= 2:
             return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
         return super().build_trellis(grammar)

@@ -133,5 +133,5 @@ def test_slopes_take_the_place_of_the_marginals_once(scores):
     assert measured.slopes().nodes is marginals
     with pytest.raises(AssertionError, match="taken the place of the marginals"):
         measured.probabilities()
-    with pytest.raises(AssertionError, match="the slopes were taken before"):
+    with pytest.raises(AssertionError, match="slopes may be called only once"):
         measured.slopes()
