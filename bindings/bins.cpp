@@ -26,7 +26,7 @@ Cuts read_cuts(const Offsets& offsets, const Doubles& cuts) {
 Cuts read_cuts_of(const Numbers& values, const Offsets& offsets, const Doubles& cuts) {
   const Cuts read = read_cuts(offsets, cuts);
   check_shape(offsets, {values.shape(1) + 1},
-              "cut offsets must have an entry more than values has columns");
+              "cut offsets must have one entry more than there are columns");
   return read;
 }
 

@@ -60,7 +60,7 @@ Returned<uint64_t> digest_rows(const std::vector<Rows>& parts, int64_t n_sequenc
   std::vector<DigestedRows> read;
   for (const auto& [bytes, bounds] : parts) {
     check(static_cast<int64_t>(bounds.shape(0)) == n_sequences + 1,
-          "bounds must have an entry more than there are sequences");
+          "bounds must have one entry more than there are sequences");
     check_offsets(bounds, bytes.shape(0));
     read.push_back({bytes.data(), static_cast<int64_t>(bytes.shape(1)), bounds.data()});
   }

@@ -100,7 +100,8 @@ Forest join(int n_outputs, const nb::typed<nb::list, Forest>& parts) {
   std::vector<const Forest*> forests;
   for (const nb::handle part : parts) {
     forests.push_back(nb::cast<const Forest*>(part));
-    check(forests.back()->n_outputs() == n_outputs, "forests of other outputs cannot be joined");
+    check(forests.back()->n_outputs() == n_outputs,
+          "forests with other numbers of outputs cannot be joined");
   }
   return Forest::join(n_outputs, forests);
 }
@@ -115,7 +116,7 @@ Arrays arrays_of_forest(nb::handle_t<Forest> forest) {
 void check_scores(const Forest& forest, size_t n_positions, size_t n_columns, const Table& scores,
                   const Array<double, 2>& out) {
   check(n_columns >= static_cast<size_t>(forest.n_columns()),
-        "the trees ask about columns that are not there");
+        "the trees ask about columns that do not exist");
   check_shape(scores, {n_positions, static_cast<size_t>(forest.n_outputs())},
               "scores must have a row for each position and a column for each output");
   check_shape(out, {scores.shape(0), scores.shape(1)}, "out must have the shape of scores");
@@ -156,7 +157,7 @@ void add_scores_of_values(const Forest& forest, const ColumnValues& values, Tabl
 
 ContextForest read_context_forest(const Forest& forest, const Contexts& contexts,
                                   int32_t first_label_column) {
-  check(forest.n_outputs() == contexts.n_outputs(), "contexts are of other labels");
+  check(forest.n_outputs() == contexts.n_outputs(), "contexts have another number of labels");
   check(forest.n_columns() <= first_label_column + contexts.n_lags(),
         "a split asks about a label that no context has");
   return ContextForest(forest, contexts, first_label_column);
@@ -165,7 +166,8 @@ ContextForest read_context_forest(const Forest& forest, const Contexts& contexts
 void add_context_scores(const ContextForest& forest, const Bins& bins, Table nodes,
                         Array<const float, 2> edges, Array<double, 2> out_nodes,
                         Array<float, 2> out_edges, int n_threads) {
-  check(forest.n_columns() <= bins.table.n_columns(), "the trees ask about more columns");
+  check(forest.n_columns() <= bins.table.n_columns(),
+        "the trees ask about columns that do not exist");
   const size_t n_positions = bins.dense.shape(0);
   const auto n_labels = static_cast<size_t>(forest.n_outputs());
   const auto n_edges = static_cast<size_t>(forest.n_edges());

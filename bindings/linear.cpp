@@ -16,7 +16,7 @@ AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const V
   check(offsets.shape(0) >= 1 && offsets.data()[0] == 0 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(attributes.shape(0)),
         "offsets must run from 0 to the number of entries");
-  check_shape(values, {attributes.shape(0)}, "values must have one for each entry");
+  check_shape(values, {attributes.shape(0)}, "values must have an entry for each entry");
   return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), attributes.data(),
           data_or_null(values)};
 }
@@ -26,7 +26,8 @@ void check_range(const Codes& codes, int64_t end, const char* message) {
 }
 
 void check_length(const InverseHessian& hessian, size_t length) {
-  check(static_cast<int64_t>(length) == hessian.n_weights(), "a vector must have all the weights");
+  check(static_cast<int64_t>(length) == hessian.n_weights(),
+        "a vector must have an entry for each weight");
 }
 
 // Steps (m, n_weights), changes (m, n_weights), and the two products of each (m, 2), all flat.
@@ -48,7 +49,7 @@ void restore(InverseHessian& hessian, const Array<const float, 1>& steps,
   const size_t n_pairs = products.shape(0) / 2, n_weights = hessian.n_weights();
   check(products.shape(0) == 2 * n_pairs && steps.shape(0) == n_pairs * n_weights &&
             changes.shape(0) == n_pairs * n_weights,
-        "steps, changes and products must have as many pairs");
+        "steps, changes and products must have the same number of pairs");
   std::deque<InverseHessian::Pair> pairs;
   for (size_t i = 0; i < n_pairs; ++i) {
     const float* step = steps.data() + i * n_weights;
@@ -76,7 +77,8 @@ WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n
 template <class Leading>
 void check_leading(const AttributeBlocks& blocks, const Leading& leading, size_t n_rows,
                    size_t n_columns) {
-  check(leading.n_leading() == blocks.n_leading(), "as many attributes must lead here and there");
+  check(leading.n_leading() == blocks.n_leading(),
+        "blocks and weights must have the same number of leading attributes");
   check(static_cast<int64_t>(n_rows) == blocks.n_positions(),
         "scores and residuals must have a row for each position");
   check(static_cast<int>(n_columns) == leading.layout().n_outputs,

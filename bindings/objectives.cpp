@@ -32,8 +32,8 @@ void write_curvatures(Table probabilities,
   const bool by_label = gammas.ndim() == 2;
   check((gammas.ndim() == 1 || by_label) && gammas.shape(0) == n_positions &&
             (!by_label || gammas.shape(1) == n_labels),
-        "gammas must have one for each position, or one for each position and label");
-  check_shape(scales, {n_positions}, "scales must have one for each position");
+        "gammas must have an entry for each position, or one for each position and label");
+  check_shape(scales, {n_positions}, "scales must have an entry for each position");
   check_shape(out, {n_positions, n_labels}, "out must have the shape of probabilities");
   const CurvatureTable table{static_cast<int64_t>(n_positions),
                              static_cast<int>(n_labels),
@@ -73,7 +73,7 @@ void bind_objectives(nb::module_& module) {
       "subtract_observed",
       [](Array<double, 2> expected, Codes codes, std::optional<Doubles> weights, int n_threads) {
         const size_t n_positions = expected.shape(0);
-        check_shape(weights, {n_positions}, "weights must have one for each position");
+        check_shape(weights, {n_positions}, "weights must have an entry for each position");
         const Observed observed =
             read_observed(n_positions, expected.shape(1), codes, data_or_null(weights));
         run_kernel(

@@ -151,7 +151,8 @@ void bind_tree_data(nb::module_& module) {
           "replaced",
           [](const BinCounts& counts, Array<const int64_t, 1> all) {
             const size_t n_dense = counts.dense.size(), n_missing = counts.missing.size();
-            check_shape(all, {1 + n_dense + n_missing}, "counts must have the size of these");
+            check_shape(all, {1 + n_dense + n_missing},
+                        "counts must have the size that to_array returns");
             const int64_t* first = all.data() + 1;
             return BinCounts{all.data()[0],
                              {first, first + n_dense},

@@ -41,7 +41,8 @@ class CommWorkers : public Workers {
     if (comm_.is_none()) return;
     const auto all = nb::cast<Array<const T, 1>>(
         comm_.attr(method)(to_numpy(std::vector<T>(numbers.begin(), numbers.end()))));
-    check(all.shape(0) == numbers.size(), "a sum must have the size of what is summed");
+    check(all.shape(0) == numbers.size(),
+          "the sums of all workers must have the size of those of one worker");
     std::copy_n(all.data(), numbers.size(), numbers.begin());
   }
 
@@ -51,7 +52,7 @@ class CommWorkers : public Workers {
 UnitBits read_unit_bits(std::pair<int, int> bits) {
   check(bits.first >= UnitBits::kGradientsOfSum && bits.second >= UnitBits::kCurvaturesOfSum &&
             std::max(bits.first, bits.second) <= 48,
-        "units must be of 30 to 48 bits, those of curvatures of 31 at least");
+        "units must have 30 to 48 bits, those of curvatures at least 31");
   return {bits.first, bits.second};
 }
 
@@ -67,15 +68,15 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
             (curvatures.shape(1) == n_outputs || curvatures.shape(1) == 1),
-        "curvatures must have one for each position and output, or one for each position");
-  check_shape(scales, {n_positions}, "scales must have one for each position");
-  check_shape(selected, {n_positions}, "selected must have one for each position");
-  check_shape(identities, {n_positions}, "identities must have one for each position");
+        "curvatures must have an entry for each position and output, or one for each position");
+  check_shape(scales, {n_positions}, "scales must have an entry for each position");
+  check_shape(selected, {n_positions}, "selected must have an entry for each position");
+  check_shape(identities, {n_positions}, "identities must have an entry for each position");
   check(share > 0.0, "a share of the examples must be above 0");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
   if (codes) check_codes(*codes, n_positions, n_outputs);
   check(!opposite || (n_outputs == 2 && !(negative_ratio > 0.0)),
-        "opposite outputs are two, with all of their examples");
+        "opposite outputs need exactly two outputs, without sampling of negative examples");
   const DerivativeTable table{static_cast<int64_t>(n_positions),
                               static_cast<int>(n_outputs),
                               gradients.data(),
@@ -138,20 +139,20 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
         "positions must come in order");
   const size_t end = static_cast<size_t>(first_position) + n_positions;
   check(end < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
-  check(gradients.shape(1) == n_edges, "gradients must have one for each position and edge");
+  check(gradients.shape(1) == n_edges, "gradients must have an entry for each position and edge");
   check_shape(probabilities, {n_positions, n_edges},
-              "probabilities must have one for each position and edge");
-  check_shape(curvatures, {n_positions}, "curvatures must have one for each position");
+              "probabilities must have an entry for each position and edge");
+  check_shape(curvatures, {n_positions}, "curvatures must have an entry for each position");
   check_shape(observed, {n_positions}, "observed must have an edge for each position");
   for (size_t t = 0; observed && t < n_positions; ++t)
     check(observed->data()[t] < static_cast<int64_t>(n_edges), "an observed edge is out of range");
-  check_shape(weights, {n_positions}, "weights must have one for each position");
-  check_shape(parents, {n_positions}, "parents must have one for each position");
+  check_shape(weights, {n_positions}, "weights must have an entry for each position");
+  check_shape(parents, {n_positions}, "parents must have an entry for each position");
   check_shape(totals, {n_positions, static_cast<size_t>(examples.n_outputs())},
-              "totals must have one for each position and output");
+              "totals must have an entry for each position and output");
   check(observed || !totals, "totals are for expected counts");
-  check(!scales || scales->shape(0) >= end, "scales must have one for each position");
-  check(!selected || selected->shape(0) >= end, "selected must have one for each position");
+  check(!scales || scales->shape(0) >= end, "scales must have an entry for each position");
+  check(!selected || selected->shape(0) >= end, "selected must have an entry for each position");
   const EdgeDerivatives derivatives{first_position,
                                     static_cast<int64_t>(n_positions),
                                     static_cast<int64_t>(offsets.shape(0)) - 1,
@@ -176,7 +177,7 @@ void draw_context_examples(ContextExamples& examples, double share, double negat
             (codes && static_cast<int64_t>(codes->shape(0)) >= examples.n_positions()),
         "sampling by label needs a code for each position");
   check(!identities || static_cast<int64_t>(identities->shape(0)) >= examples.n_positions(),
-        "identities must have one for each position");
+        "identities must have an entry for each position");
   const Sampling sampling{
       0.0, nullptr,         nullptr, negative_ratio,          data_or_null(codes),
       key, negative_weight, share,   data_or_null(identities)};
@@ -204,7 +205,7 @@ MissingRules read_missing(const std::string& name, OptionalArray<const uint8_t, 
                                                      {"impute", MissingMethod::kImpute},
                                                      {"indicator", MissingMethod::kIndicator}};
   const auto method = methods.find(name);
-  check(method != methods.end(), "a way with missing values that is not known");
+  check(method != methods.end(), "unknown method for missing values");
   const bool fills_in =
       method->second == MissingMethod::kImpute || method->second == MissingMethod::kIndicator;
   check(fills.has_value() == fills_in, "fills are for impute and indicator");
@@ -298,7 +299,7 @@ std::unique_ptr<SharedGrowth> begin_growth(const TreeData& data, const Examples&
                                            std::shared_ptr<MemoryPool> pool) {
   check(examples.n_positions() <= data.bins().n_positions, "an example has no position");
   check(static_cast<int>(magnitudes.shape(0)) == 4 * examples.n_outputs(),
-        "magnitudes must be four of each output");
+        "magnitudes must have four entries for each output");
   std::vector<Magnitudes> sums;
   for (int k = 0; k < examples.n_outputs(); ++k) {
     const double* own = magnitudes.data() + 4 * k;
@@ -323,7 +324,8 @@ void accept_counts(SharedGrowth& growth, Array<const int64_t, 1> counts, int n_t
 }
 
 Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
-  check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode), "nodes have another size");
+  check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode),
+        "nodes must have the size of a node of the device");
   const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
                       nodes.shape(0) * nodes.shape(1));
   const auto n_outputs = static_cast<int>(nodes.shape(0));
@@ -409,7 +411,7 @@ void bind_trees(nb::module_& module) {
           "are_kept",
           [](const ColumnRules& rules, const Forest& forest) {
             const bool fits = rules.n_outputs() < 0 || rules.n_outputs() == forest.n_outputs();
-            check(fits, "column rules are for other outputs");
+            check(fits, "column rules are for another number of outputs");
             return rules.are_kept(forest.trees());
           },
           nb::arg("forest"));

@@ -73,16 +73,36 @@ ARRAYS = [
 ]
 OWN_ARRAYS = {
     LinearCRF: [
-        ("names.offsets", put(0, 1), "attribute names (name offsets must run from 0"),
-        ("names.offsets", put(-1, 5), "attribute names (name offsets must run from 0"),
-        ("names.offsets", without_all, "attribute names (name offsets must run"),
-        ("names.offsets", put(1, 40), "attribute names (name offsets must not fall"),
-        ("names.offsets", put(1, -1), "attribute names (name offsets must not fall"),
-        ("names.text", put(0, 255), "attribute names ('utf-8' codec can't decode"),
+        (
+            "names.offsets",
+            put(0, 1),
+            "its attribute names are not valid (name offsets must run from 0",
+        ),
+        (
+            "names.offsets",
+            put(-1, 5),
+            "its attribute names are not valid (name offsets must run from 0",
+        ),
+        ("names.offsets", without_all, "its attribute names are not valid (name offsets must run"),
+        (
+            "names.offsets",
+            put(1, 40),
+            "its attribute names are not valid (name offsets must not fall",
+        ),
+        (
+            "names.offsets",
+            put(1, -1),
+            "its attribute names are not valid (name offsets must not fall",
+        ),
+        (
+            "names.text",
+            put(0, 255),
+            "its attribute names are not valid ('utf-8' codec can't decode",
+        ),
         (
             "names.offsets",
             lambda array: array[[0, 0, 0, *range(3, len(array))]],
-            "attribute names (a name occurs twice",
+            "its attribute names are not valid (a name occurs twice",
         ),
         ("attributes.offsets", without_last, "attributes.offsets does not fit the attribute names"),
         ("edges.offsets", without_first, "edges.offsets does not fit the attribute names"),

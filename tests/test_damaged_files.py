@@ -125,22 +125,22 @@ def labelled(dtype, *labels):
 
 # What is put in place of metadata, and the message.
 METADATA = [
-    ({"format": 0}, "its format"),
-    ({"format": None}, "its format"),
-    ({"format": "1"}, "its format"),
-    ({"format": True}, "its format"),
-    ({"decode": None}, "how it decodes"),
-    ({"decode": "best"}, "how it decodes"),
-    ({"decode": []}, "how it decodes"),
-    ({"parameters": None}, "unknown parameters"),
-    ({"parameters": {"depth": 3}}, "unknown parameters"),
-    ({"parameters": {"start_labels": [{}]}}, "its parameters"),
-    ({"parameters": {"objective": 1.0}}, "its parameters"),
-    ({"parameters": {"class_weight": {}}}, "its parameters"),
-    ({"parameters": {"class_weight": {"pairs": [], "x": 1}}}, "its parameters"),
-    ({"parameters": {"class_weight": {"pairs": 5}}}, "its parameters"),
-    ({"parameters": {"class_weight": {"pairs": [[1]]}}}, "its parameters"),
-    ({"parameters": {"class_weight": {"pairs": [[[], 1]]}}}, "its parameters"),
+    ({"format": 0}, "its format is not a positive integer"),
+    ({"format": None}, "its format is not a positive integer"),
+    ({"format": "1"}, "its format is not a positive integer"),
+    ({"format": True}, "its format is not a positive integer"),
+    ({"decode": None}, "its decoder is not known"),
+    ({"decode": "best"}, "its decoder is not known"),
+    ({"decode": []}, "its decoder is not known"),
+    ({"parameters": None}, "it has unknown parameters"),
+    ({"parameters": {"depth": 3}}, "it has unknown parameters"),
+    ({"parameters": {"start_labels": [{}]}}, "its parameters are not valid"),
+    ({"parameters": {"objective": 1.0}}, "its parameters are not valid"),
+    ({"parameters": {"class_weight": {}}}, "its parameters are not valid"),
+    ({"parameters": {"class_weight": {"pairs": [], "x": 1}}}, "its parameters are not valid"),
+    ({"parameters": {"class_weight": {"pairs": 5}}}, "its parameters are not valid"),
+    ({"parameters": {"class_weight": {"pairs": [[1]]}}}, "its parameters are not valid"),
+    ({"parameters": {"class_weight": {"pairs": [[[], 1]]}}}, "its parameters are not valid"),
     (
         {"parameters": {"class_weight": {"pairs": [["a", 1.0], ["a", 2.0]]}}},
         "a parameter has a key twice",
@@ -149,10 +149,10 @@ METADATA = [
     ({"parameters": {"missing_label": [0]}}, "ValueError('missing_label is"),
     ({"parameters": {"decode": "best"}}, "ValueError(\"decode is 'best'; expected 'auto', "),
     ({"parameters": {"n_jobs": "all"}}, "ValueError(\"n_jobs is 'all';"),
-    ({"parameters": {"objective": [np.nan]}}, "the number NaN"),
-    ({"recipe": ["conll"]}, "its recipe"),
+    ({"parameters": {"objective": [np.nan]}}, "the number NaN is not finite"),
+    ({"recipe": ["conll"]}, "its recipe is not valid"),
     *(
-        (labels, "its labels")
+        (labels, "its labels are not valid")
         for labels in (
             *({"classes": None}, {"classes": {}}, {"classes": {"dtype": "<U1", "labels": "abc"}}),
             *(labelled("<i8", 0, True), labelled("a1", *"abc"), labelled(7, 0, 1, 2)),
@@ -165,29 +165,36 @@ METADATA = [
     ({"schema": None}, "TypeError"),
     ({"schema": {"kind": "items"}}, "KeyError('n_features')"),
     *(
-        ({"schema": {"n_features": number}}, "its number of columns")
+        ({"schema": {"n_features": number}}, "its number of columns is not valid")
         for number in (10**15, -1, True, 10**400)
     ),
-    *(({"loss": loss}, "its loss") for loss in (None, "low", True, 10**400, 4)),
-    ({"loss": np.nan}, "the number NaN"),
+    *(({"loss": loss}, "its loss is not a number") for loss in (None, "low", True, 10**400, 4)),
+    ({"loss": np.nan}, "the number NaN is not finite"),
     *(
-        ({"history": history}, "its history")
+        ({"history": history}, "its history is not valid")
         for history in (5, [["loss", [1.0]]], {"loss": 1.0}, {"loss": ["low"]}, {"loss": [10**400]})
     ),
     ({"history": {"loss": [-np.inf]}}, "the number -Infinity"),
 ]
 OWN_METADATA = {
     LinearCRF: [
-        ({"schema": {**NO_COLUMNS, "n_features": 1}}, "columns of attributes"),
-        ({"schema": {**NO_COLUMNS, "names": []}}, "columns of attributes"),
-        *(({"n_iter": number}, "its n iter") for number in (None, -1, 10**400)),
+        ({"schema": {**NO_COLUMNS, "n_features": 1}}, "attributes cannot have columns"),
+        ({"schema": {**NO_COLUMNS, "names": []}}, "attributes cannot have columns"),
+        *(({"n_iter": number}, "n_iter is not a valid number") for number in (None, -1, 10**400)),
         ({"n_iter": np.inf}, "the number Infinity"),
     ],
     TreeCRF: [
-        *(({"best_round": number}, "its best round") for number in ("first", [1], 10**400)),
+        *(
+            ({"best_round": number}, "best_round is not a valid number")
+            for number in ("first", [1], 10**400)
+        ),
         ({"best_round": np.inf}, "the number Infinity"),
-        *(({"warm_rounds": number}, "its warm rounds") for number in ("some", -1, 10**9)),
-        ({"categories": None}, "its categories"),
+        *(
+            ({"warm_rounds": number}, "warm_rounds is not a valid number")
+            for number in ("some", -1)
+        ),
+        ({"warm_rounds": 10**9}, "it has more warm-up rounds than rounds"),
+        ({"categories": None}, "its categories are not valid"),
         (labelled("<U3", "B-X", "I-X"), ""),
     ],
 }
@@ -266,7 +273,7 @@ def test_numbers_that_no_float_can_hold(data):
 def test_a_column_schema_that_contradicts_itself(tmp_path, changes):
     data = saved(small(LinearCRF).fit(FRAMES, Y), tmp_path)
     schema = take_apart(data)[1].metadata["schema"] | changes
-    refuses_file(alter(data, schema=schema), f"{INVALID}its columns")
+    refuses_file(alter(data, schema=schema), f"{INVALID}its columns are not valid")
 
 
 # Bytes.

@@ -121,6 +121,6 @@ def test_digests_depend_on_all_contents_and_on_nothing_else():
 
 def test_bounds_of_digested_rows_are_checked():
     rows = np.zeros((3, 2), np.uint8)
-    for bounds, message in [([0, 3], "an entry more than"), ([0, 1, 4], "must run from 0 to")]:
+    for bounds, message in [([0, 3], "one entry more than"), ([0, 1, 4], "must run from 0 to")]:
         with pytest.raises(ValueError, match=message):
             _core.digest_sequences([(rows, np.array(bounds))], 2, 1)

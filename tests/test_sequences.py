@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hedgerow import _core
 from hedgerow.encode import encode
 from hedgerow.fingerprint import fingerprint
-from hedgerow.sequences import Schema, check_finite, check_not_infinite, cut_runs
+from hedgerow.sequences import Schema, Sequences, check_finite, check_not_infinite, cut_runs
 
 lengths_of_sequences = st.lists(st.integers(1, 5), min_size=1, max_size=8)
 
@@ -61,6 +61,19 @@ def test_locate_refuses_positions_outside(position):
 )
 def test_schema_survives_json(schema):
     assert Schema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+
+
+def test_more_positions_than_32_bits_can_number():
+    """Nothing is allocated: the positions have no columns."""
+
+    def sequences(*lengths):
+        offsets = np.cumsum([0, *lengths], dtype=np.int64)
+        return Sequences(offsets, Schema("items", 0, None, ()), None, None, (), flat=False)
+
+    assert sequences(2**30, 2**30 - 1).n_positions == 2**31 - 1
+    message = "X has 2,147,483,648 positions; expected at most 2,147,483,647 in one process: pass"
+    with pytest.raises(ValueError, match=message):
+        sequences(2**30, 2**30)
 
 
 def test_check_finite_accepts_finite_numbers_of_every_dtype():

@@ -87,7 +87,9 @@ void InverseHessian::restore(std::deque<Pair> pairs) {
            pair.squared > 0;
   };
   if (pairs.size() > memory_ || !std::all_of(pairs.begin(), pairs.end(), fits))
-    throw std::invalid_argument("these are no steps that could have been remembered");
+    throw std::invalid_argument(
+        "these steps cannot come from L-BFGS: there are too many, they have another size, or a "
+        "product is not positive");
   pairs_ = std::move(pairs);
 }
 

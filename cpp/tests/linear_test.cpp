@@ -209,7 +209,7 @@ void check_restored(const InverseHessian& hessian, const std::vector<double>& gr
   CHECK(found == expected);
   const auto check_refused = [](int64_t n_weights, int memory, const auto& pairs) {
     CHECK_THROWS(std::invalid_argument, InverseHessian(n_weights, memory).restore(pairs),
-                 "no steps that could have been remembered");
+                 "cannot come from L-BFGS");
   };
   check_refused(n_weights + 1, memory, pairs);
   check_refused(n_weights, memory - 1, pairs);

@@ -193,8 +193,7 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
                           int n_threads, Stop& stop) {
   const int n_outputs = contexts_.n_outputs();
   const bool shared = derivatives.are_shared();
-  require(n_positions_ == 0 || shared == shared_,
-          "gradients are those of the likelihood in some parts only");
+  require(n_positions_ == 0 || shared == shared_, "all parts must have gradients of the same kind");
   shared_ = shared;
   grid_ = MagnitudeGrid(sampling.bound);
   has_probabilities_ = derivatives.probabilities != nullptr;

@@ -91,10 +91,10 @@ void check_tables(const AutomatonTables& tables) {
     require(tables.failures[s] >= 0 && tables.failures[s] < s,
             "a failure state must come before its state");
     const int32_t label = tables.last_labels[s];
-    require(s <= n_labels
-                ? label == s - 1 && tables.failures[s] == 0
-                : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
-            "states must be no label, the labels, and longer ones that end as their failure state");
+    require(
+        s <= n_labels ? label == s - 1 && tables.failures[s] == 0
+                      : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
+        "states must be no label, each label, then longer strings that end in their failure state");
   }
   for (int a = 0; a < n_arcs; ++a) {
     require(tables.sources[a] >= 0 && tables.sources[a] < n_states && tables.targets[a] > 0 &&

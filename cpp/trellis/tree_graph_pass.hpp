@@ -252,10 +252,9 @@ class GraphPass {
     const int64_t t = order_.positions[problem.node] - scores_.offsets[sequence];
     if (problem.kind == Problem::kBadNode) throw_bad_score("a node", t, sequence);
     if (problem.kind == Problem::kBadEdge) throw_bad_score("an edge", t, sequence);
-    throw NoPath(
-        "sequence " + std::to_string(sequence) +
-        " has no labelling with a finite score: there is none of the subtree at position " +
-        std::to_string(t) + "; allow more labels or arcs");
+    throw NoPath("sequence " + std::to_string(sequence) +
+                 " has no labelling with a finite score: none exists for the subtree at position " +
+                 std::to_string(t) + "; allow more labels or arcs");
   }
 
   const GraphScores& scores_;

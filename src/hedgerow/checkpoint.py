@@ -176,7 +176,7 @@ class Record:
             kind, state = persist.read(path.read_bytes())
             if kind != persist.CHECKPOINT:
                 raise ModelFileError(f"it holds a {kind}, not a checkpoint")
-            with expecting("the training run that it belongs to"):
+            with expecting("its description of the training run is not valid"):
                 difference = self._identity.difference(state.metadata["identity"])
             if difference is not None:
                 raise ValueError(

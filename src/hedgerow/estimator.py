@@ -318,10 +318,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             base = crf.base_ = _unpack_base(state, labels)
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
-            require(isinstance(crf.recipe_, dict), "its recipe")
+            require(isinstance(crf.recipe_, dict), "its recipe is not valid")
         given = crf.given_potentials()
         if "base_scores" in state.metadata:
-            require(state.metadata["base_scores"] is True, "its base scores")
+            require(state.metadata["base_scores"] is True, "base_scores is not true")
             given = (GivenScores(), *given)
         if base is not None:
             given = (base.model_.as_base(), *given)
@@ -350,10 +350,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
 def _unpack_base(state: State, labels: Labels) -> Estimator:
     """Read the base model; raises `hedgerow.ModelFileError`."""
-    with expecting("its base"):
+    with expecting("its base is not valid"):
         kind, inner = unpack_base(state)
         kinds = {each.__name__: each for each in Estimator.__subclasses__()}
-        require(kind in kinds, "its base")
+        require(kind in kinds, "its base is not valid")
         base: Estimator = kinds[kind].from_state(inner)
-        require(np.array_equal(base.classes_, labels.classes), "labels of its base")
+        require(np.array_equal(base.classes_, labels.classes), "its base has other labels")
     return base

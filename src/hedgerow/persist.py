@@ -88,7 +88,9 @@ def read(data: bytes) -> tuple[str, State]:
     content = _parse_json(text, DamagedFileError("the file is damaged: its metadata are not JSON"))
     version = content.get("format")
     if type(version) is not int or version < 1:  # True is an int too
-        raise ModelFileError("the file does not hold a valid model: its format")
+        raise ModelFileError(
+            "the file does not hold a valid model: its format is not a positive integer"
+        )
     if version > FORMAT:
         raise ModelFileError(
             f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
@@ -117,7 +119,7 @@ def unpack_index(state: State) -> _core.StringIndex:
         return _core.StringIndex.from_arrays(text, offsets)
     except ValueError as error:
         raise ModelFileError(
-            f"the file does not hold a valid model: attribute names ({error})"
+            f"the file does not hold a valid model: its attribute names are not valid ({error})"
         ) from error
 
 
@@ -135,13 +137,13 @@ def _pack_value(value: Any) -> Any:
 def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Read the output of `pack_parameters` under "parameters"."""
     packed = metadata.get("parameters")
-    require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
+    require(isinstance(packed, dict) and set(packed) <= set(known), "it has unknown parameters")
     assert isinstance(packed, dict)
-    with expecting("its parameters"):
+    with expecting("its parameters are not valid"):
         parameters = {name: _unpack_value(value) for name, value in packed.items()}
         for name, value in parameters.items():  # otherwise they could not be saved again
             is_plain = not is_object(name, value) and _is_same(plain_value(name, value), value)
-            require(is_plain, "its parameters")
+            require(is_plain, "its parameters are not valid")
     return parameters
 
 
@@ -169,22 +171,23 @@ def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
     """Read the output of `pack_classes` under "classes"."""
-    with expecting("its labels"):
+    with expecting("its labels are not valid"):
         labels, name = metadata["classes"]["labels"], metadata["classes"]["dtype"]
-        require(DTYPES_OF_LABELS.fullmatch(name), "its labels")
+        require(DTYPES_OF_LABELS.fullmatch(name), "its labels are not valid")
         dtype = np.dtype(name)
         # The labels determine the width of strings, so that a file cannot request excessive memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
         fits = classes.dtype.itemsize <= dtype.itemsize
         valid = fits and classes.ndim == 1 and _is_same(classes.tolist(), labels)
-        require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
+        rises = len(classes) and (classes[:-1] < classes[1:]).all()
+        require(valid and rises, "its labels are not valid")
     return classes
 
 
 def unpack_decode(metadata: dict[str, Any]) -> Decode:
     """The decoder of the model; up to format 2 there was only one."""
     decode: Any = "viterbi" if metadata["format"] <= 2 else metadata.get("decode")
-    require(decode in ("viterbi", "marginal"), "how it decodes")
+    require(decode in ("viterbi", "marginal"), "its decoder is not known")
     found: Decode = decode
     return found
 
@@ -195,13 +198,14 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
         # Its columns are counted first, so that a file cannot request excessive memory.
         n_features = metadata["schema"]["n_features"]
         counted = type(n_features) is int and 0 <= n_features <= MAX_FEATURES
-        require(counted, "its number of columns")
+        require(counted, "its number of columns is not valid")
         schema = Schema.from_json(metadata["schema"])
         names = schema.names
         named = names is None or (len(names) == n_features and all(type(n) is str for n in names))
-        require(named and _is_same(schema.to_json(), metadata["schema"]), "its columns")
+        is_same = named and _is_same(schema.to_json(), metadata["schema"])
+        require(is_same, "its columns are not valid")
         no_columns = n_features == 0 and names is None
-        require(no_columns or schema.kind == "columns", "columns of attributes")
+        require(no_columns or schema.kind == "columns", "attributes cannot have columns")
     return schema
 
 
@@ -261,7 +265,7 @@ def _parse_json(data: str | bytes, complaint: ModelFileError) -> dict[str, Any]:
 def _read_float(text: str) -> float:
     """A number in JSON; `write` never writes infinity or NaN."""
     number = float(text)
-    require(math.isfinite(number), f"the number {text}")
+    require(math.isfinite(number), f"the number {text} is not finite")
     return number
 
 

@@ -29,6 +29,8 @@ __all__ = [
 
 # Maximum number of columns of a model, and of a model file.
 MAX_FEATURES = 10**8
+# Maximum number of positions of all sequences together: kernels number them with 32 bits.
+MAX_POSITIONS = 2**31 - 1
 # Number of values that are checked at a time: small enough for the cache.
 BLOCK = 1 << 18
 # Larger numbers would overflow when they are multiplied by weights and added up.
@@ -278,6 +280,13 @@ class Sequences:
     base: Sequences | None = None
     fold_scores: FoldScores | None = None
     facts: PositionFacts | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_positions > MAX_POSITIONS:
+            raise ValueError(
+                f"X has {self.n_positions:,} positions; expected at most {MAX_POSITIONS:,} in one "
+                "process: pass fewer sequences at a time, or train on several workers"
+            )
 
     @property
     def n_sequences(self) -> int:

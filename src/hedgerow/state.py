@@ -125,7 +125,7 @@ def pack_history(history: Mapping[str, list[float]]) -> State:
 
 def unpack_history(state: State) -> dict[str, list[float]]:
     """Read the output of `pack_history`."""
-    with expecting("its history"):
+    with expecting("its history is not valid"):
         return {
             name: read_array(state, f"history.{name}", np.float64).tolist()
             for name in state.metadata["history"]
@@ -143,13 +143,13 @@ def history_to_json(history: Mapping[str, list[float]]) -> dict[str, list[float 
 def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
     """Read the output of `history_to_json` under "history"."""
     history = metadata.get("history")
-    require(isinstance(history, dict), "its history")
+    require(isinstance(history, dict), "its history is not valid")
     assert isinstance(history, dict)
     for figures in history.values():
         valid = isinstance(figures, list) and all(
             _is_number(figure) or figure in NOT_FINITE for figure in figures
         )
-        require(valid, "its history")
+        require(valid, "its history is not valid")
     return {
         name: [float(figure) if isinstance(figure, str) else figure for figure in figures]
         for name, figures in history.items()
@@ -159,7 +159,7 @@ def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
 def read_loss(metadata: dict[str, Any]) -> float:
     """The training loss of a model."""
     loss = metadata.get("loss")
-    require(type(loss) is float, "its loss")
+    require(type(loss) is float, "its loss is not a number")
     assert isinstance(loss, float)
     return loss
 
@@ -167,14 +167,14 @@ def read_loss(metadata: dict[str, Any]) -> float:
 def read_count(metadata: dict[str, Any], name: str) -> int:
     """A number of steps."""
     count = metadata.get(name)
-    require(type(count) is int and 0 <= count < 2**63, f"its {name.replace('_', ' ')}")
+    require(type(count) is int and 0 <= count < 2**63, f"{name} is not a valid number")
     assert isinstance(count, int)
     return count
 
 
 def read_optional_count(metadata: dict[str, Any], name: str) -> int | None:
     """The same, or None if there is none."""
-    require(name in metadata, f"its {name.replace('_', ' ')}")
+    require(name in metadata, f"{name} is missing")
     return None if metadata[name] is None else read_count(metadata, name)
 
 

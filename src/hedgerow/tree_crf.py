@@ -488,7 +488,7 @@ class TreeCRF(Estimator):
         return {"tree": self._trees.forest.n_trees}
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
-        """On a GPU a first-order chain over all label pairs, where the patterns allow it."""
+        """The trellis of a grammar; on a GPU a first-order chain, if all patterns are pairs."""
         if self.device == "cuda" and grammar.patterns.longest <= 2:
             return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
         return super().build_trellis(grammar)
@@ -526,8 +526,8 @@ class TreeCRF(Estimator):
         self.n_warm_rounds_ = self.n_rounds_  # up to format 2 all rounds were for the likelihood
         if metadata["format"] > 2:
             self.n_warm_rounds_ = read_count(metadata, "warm_rounds")
-        require(self.n_warm_rounds_ <= self.n_rounds_, "its warm rounds")
+        require(self.n_warm_rounds_ <= self.n_rounds_, "it has more warm-up rounds than rounds")
         if hasattr(self, "base_"):
             was_fitted = metadata.get("base_was_fitted")
-            require(isinstance(was_fitted, bool), "whether its base was fitted")
+            require(isinstance(was_fitted, bool), "base_was_fitted is not true or false")
             self.base = restore_base(self.base_, was_fitted=bool(was_fitted))

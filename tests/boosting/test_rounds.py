@@ -38,7 +38,7 @@ def test_rounds_that_are_not_there_cannot_be_kept():
     assert (again.n_rounds, again.n_kept) == (3, 1)
     state = rounds.pack()
     state.tensors["steps"] = state.tensors["carries"] = np.ones(2)
-    with pytest.raises(ModelFileError, match="its rounds"):
+    with pytest.raises(ModelFileError, match="its rounds do not fit together"):
         Rounds.unpack(state, 1, 0, columns, have_directions=True)
 
 

@@ -75,7 +75,7 @@ def test_a_title(chunk_model, tmp_path, capsys):
         (["nothing", "-o", "{folder}/x"], "nothing: No such file or directory"),
         (
             ["{model}", "-", "-o", "{folder}/x"],
-            "two models read the data twice, so they cannot come from standard input; name a file",
+            "two models read the data twice, so data cannot come from standard input; name a file",
         ),
         (
             ["a", "b", "c", "-o", "{folder}/x"],

@@ -265,7 +265,7 @@ def test_trees_of_one_leaf(device):
 
 
 def test_nodes_that_are_no_trees():
-    with pytest.raises(ValueError, match="nodes have another size"):
+    with pytest.raises(ValueError, match="nodes must have the size of a node"):
         _core.read_device_forest(np.zeros((1, 3, 63), np.uint8), True)
     nodes = np.zeros((1, 3), NODE)
     with pytest.raises(ValueError, match="children must come after their parent"):

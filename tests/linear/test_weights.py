@@ -77,7 +77,7 @@ def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads)
 @pytest.mark.parametrize(
     ("n_rows", "n_columns", "n_leading", "message"),
     [
-        (2, 2, 1, "as many attributes must lead here and there"),
+        (2, 2, 1, "must have the same number of leading attributes"),
         (3, 2, 2, "scores and residuals must have a row for each position"),
         (2, 3, 2, "scores and residuals must have a column for each output"),
     ],

@@ -52,10 +52,19 @@ def test_many_tasks_and_threads():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gammas": np.ones(2, np.float32)}, "gammas must have one for each position, or one for"),
-        ({"gammas": np.ones((3, 1), np.float32)}, "gammas must have one for each position, or"),
-        ({"gammas": np.ones((3, 2, 1), np.float32)}, "gammas must have one for each position, or"),
-        ({"scales": np.ones(4)}, "scales must have one for each position"),
+        (
+            {"gammas": np.ones(2, np.float32)},
+            "gammas must have an entry for each position, or one for",
+        ),
+        (
+            {"gammas": np.ones((3, 1), np.float32)},
+            "gammas must have an entry for each position, or",
+        ),
+        (
+            {"gammas": np.ones((3, 2, 1), np.float32)},
+            "gammas must have an entry for each position, or",
+        ),
+        ({"scales": np.ones(4)}, "scales must have an entry for each position"),
         ({"out": np.ones((3, 1), np.float32)}, "out must have the shape of probabilities"),
     ],
 )

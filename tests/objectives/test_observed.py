@@ -44,5 +44,5 @@ def test_codes_that_do_not_fit(codes, message):
         _core.count_right(table, codes, 1)
     with pytest.raises(ValueError, match=message):
         _core.subtract_observed(table, codes, None, 1)
-    with pytest.raises(ValueError, match="weights must have one for each position"):
+    with pytest.raises(ValueError, match="weights must have an entry for each position"):
         _core.subtract_observed(table, np.zeros(3, np.int32), np.ones(2), 1)

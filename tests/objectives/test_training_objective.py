@@ -131,7 +131,7 @@ def test_slopes_take_the_place_of_the_marginals_once(scores):
     measured = Likelihood().measure(scores, targets, n_threads=1)
     marginals = measured.probabilities()
     assert measured.slopes().nodes is marginals
-    with pytest.raises(AssertionError, match="taken the place of the marginals"):
+    with pytest.raises(AssertionError, match="slopes have overwritten the marginals"):
         measured.probabilities()
-    with pytest.raises(AssertionError, match="the slopes were taken before"):
+    with pytest.raises(AssertionError, match="slopes may be called only once"):
         measured.slopes()

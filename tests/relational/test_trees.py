@@ -303,5 +303,5 @@ def test_a_checkpoint_with_damaged_queries(tmp_path):
 def test_damaged_numbers_of_refined_queries(crf):
     document = json.loads(crf.queries_.to_bytes())
     document["refined"] = [len(document["counts"])]
-    with pytest.raises(ModelFileError, match="which are refined"):
+    with pytest.raises(ModelFileError, match="a refined query does not exist"):
         RelationalFeatures.from_bytes(json.dumps(document).encode())

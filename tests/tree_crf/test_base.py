@@ -408,10 +408,10 @@ def test_pages_and_notebooks_name_it(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"base": 5}, "its base"),
-        ({"base": {"model": "Forest"}}, "its base"),
-        ({"base_was_fitted": "yes"}, "whether its base was fitted"),
-        ({"base_scores": False}, "its base scores"),
+        ({"base": 5}, "its base is not valid"),
+        ({"base": {"model": "Forest"}}, "its base is not valid"),
+        ({"base_was_fitted": "yes"}, "base_was_fitted is not true or false"),
+        ({"base_scores": False}, "base_scores is not true"),
     ],
 )
 def test_files_that_make_no_sense(change, message):
@@ -425,7 +425,7 @@ def test_a_file_whose_base_has_other_labels():
     state, other = WITH_BASE.to_state(), OTHER.to_state()
     mixed = state | pack_base("LinearCRF", other)
     mixed.metadata["format"] = FORMAT
-    with pytest.raises(ModelFileError, match="labels of its base"):
+    with pytest.raises(ModelFileError, match="its base has other labels"):
         TreeCRF.from_state(mixed)
 
 

@@ -338,7 +338,7 @@ def test_values_that_do_not_fit_are_refused(changes, message):
     values, out = _core.Values(**good), np.zeros((2, 1))
     with pytest.raises(ValueError, match=message):
         _core.Values(**{**good, **changes})
-    with pytest.raises(ValueError, match="the trees ask about columns that are not there"):
+    with pytest.raises(ValueError, match="the trees ask about columns that do not exist"):
         make_stump(columns=2, cuts=1).add_scores(values, out, out, 1)
     nodes = make_leaves(3)
     nodes["columns"][0], nodes["lefts"][0], nodes["sets"][0] = 0, 1, 0

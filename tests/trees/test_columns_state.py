@@ -74,11 +74,11 @@ def test_names_and_schema_must_fit():
     encode([[["later"]]], index=index)
     refuses(state, columns.schema, index, "cuts.offsets does not fit the attribute names")
     text = Schema("columns", 2, None, (True, False))
-    refuses(state, text, index, "categories of its text columns")
+    refuses(state, text, index, "its categories do not fit its text columns")
     numbers = Schema("columns", 3, None, (True, True, True))
     refuses(state, numbers, index, "cuts.offsets does not fit the columns")
     of_numbers = state_of(learned(np.eye(2))[0])
-    refuses(of_numbers, Schema("items", 0, None, ()), index, "attributes that are not sparse")
+    refuses(of_numbers, Schema("items", 0, None, ()), index, "its attributes are not sparse")
 
 
 def refuses(state, schema, index, message):
@@ -141,30 +141,38 @@ MANY = np.arange(255.0)
         (SPARSE, with_entry("values", 1, 1.0), "cuts.values does not rise within a column"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0, 1, 2, 3])), "does not fit the columns"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "the columns"),
-        (SPARSE, without("sparse"), "whether its columns are sparse"),
-        (SPARSE, with_metadata(sparse=1), "whether its columns are sparse"),
-        (SPARSE, without("missing_values"), "how it treats missing values"),
-        (SPARSE, with_metadata(missing_values="guess"), "how it treats missing values"),
-        (SPARSE, with_metadata(missing_values=["impute"]), "how it treats missing values"),
+        (SPARSE, without("sparse"), "sparse is not true or false"),
+        (SPARSE, with_metadata(sparse=1), "sparse is not true or false"),
+        (SPARSE, without("missing_values"), "its method for missing values is not known"),
+        (
+            SPARSE,
+            with_metadata(missing_values="guess"),
+            "its method for missing values is not known",
+        ),
+        (
+            SPARSE,
+            with_metadata(missing_values=["impute"]),
+            "its method for missing values is not known",
+        ),
         (SPARSE, with_metadata(missing_values="impute"), "columns.fills is missing"),
         *(
-            (SPARSE, with_fills(fills), "columns.fills")
+            (SPARSE, with_fills(fills), "columns.fills is not valid")
             for fills in ([1], [1, 1, 1], [0, 1], [1, 9])
         ),
-        (SPARSE, without("categories"), "its categories"),
-        (SPARSE, with_metadata(categories={}), "its categories"),
-        (SPARSE, with_metadata(categories=[["a"]]), "categories of its text columns"),
-        (FRAME, with_metadata(sparse=True), "sparse columns and text columns"),
-        (FRAME, with_metadata(categories=[["a"]]), "categories of its text columns"),
+        (SPARSE, without("categories"), "its categories are not valid"),
+        (SPARSE, with_metadata(categories={}), "its categories are not valid"),
+        (SPARSE, with_metadata(categories=[["a"]]), "its categories do not fit its text columns"),
+        (FRAME, with_metadata(sparse=True), "it has both sparse columns and text columns"),
+        (FRAME, with_metadata(categories=[["a"]]), "its categories do not fit its text columns"),
         (FRAME, with_metadata(categories=[["a"], ["b"]]), "cuts.offsets does not fit the columns"),
-        (FRAME, with_metadata(categories=[["a"], "b"]), "its categories"),
-        (FRAME, with_metadata(categories=[["a"], [1]]), "a category that is not text"),
-        (FRAME, with_metadata(categories=[["a"], ["b", "a"]]), "categories out of order"),
-        (FRAME, with_metadata(categories=[["a"], ["b", "b"]]), "categories out of order"),
-        (FRAME, with_entry("offsets", 3, 8), "cuts of a text column"),
-        (FRAME, without_last_cut, "cuts of a category"),
-        (FRAME, with_entry("values", -1, 0.75), "cuts of a category"),
-        (ITEMS, with_metadata(sparse=False), "attributes that are not sparse"),
+        (FRAME, with_metadata(categories=[["a"], "b"]), "its categories are not valid"),
+        (FRAME, with_metadata(categories=[["a"], [1]]), "a category is not text"),
+        (FRAME, with_metadata(categories=[["a"], ["b", "a"]]), "its categories are not in order"),
+        (FRAME, with_metadata(categories=[["a"], ["b", "b"]]), "its categories are not in order"),
+        (FRAME, with_entry("offsets", 3, 8), "a text column has cuts"),
+        (FRAME, without_last_cut, "the cuts of a category are not valid"),
+        (FRAME, with_entry("values", -1, 0.75), "the cuts of a category are not valid"),
+        (ITEMS, with_metadata(sparse=False), "its attributes are not sparse"),
         (ITEMS, with_entry("offsets", 1, 0), "cuts.values does not rise within a column"),
     ],
 )

@@ -274,17 +274,26 @@ def test_edges_are_those_of_trees_plus_given_ones(n_threads):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gradients": np.zeros((2, 3))}, "gradients must have one for each position and edge"),
-        ({"probabilities": np.zeros((2, 3))}, "probabilities must have one for each"),
-        ({"curvatures": np.zeros(3, np.float32)}, "curvatures must have one for each position"),
+        (
+            {"gradients": np.zeros((2, 3))},
+            "gradients must have an entry for each position and edge",
+        ),
+        ({"probabilities": np.zeros((2, 3))}, "probabilities must have an entry for each"),
+        (
+            {"curvatures": np.zeros(3, np.float32)},
+            "curvatures must have an entry for each position",
+        ),
         ({"offsets": np.array([0, 3])}, "offsets must run from 0"),
         ({"first_position": -1}, "positions must come in order"),
-        ({"scales": np.ones(1)}, "scales must have one for each position"),
-        ({"selected": np.ones(1, np.uint8)}, "selected must have one for each position"),
+        ({"scales": np.ones(1)}, "scales must have an entry for each position"),
+        ({"selected": np.ones(1, np.uint8)}, "selected must have an entry for each position"),
         ({"observed": np.zeros(1, np.int32)}, "observed must have an edge for each position"),
         ({"observed": np.full(2, 4, np.int32)}, "an observed edge is out of range"),
-        ({"weights": np.ones(1)}, "weights must have one for each position"),
-        ({"totals": np.ones((2, 3))}, "totals must have one for each position and output"),
+        ({"weights": np.ones(1)}, "weights must have an entry for each position"),
+        (
+            {"totals": np.ones((2, 3))},
+            "totals must have an entry for each position and output",
+        ),
         ({"totals": np.ones((2, 2))}, "totals are for expected counts"),
     ],
 )

@@ -267,7 +267,7 @@ def test_rounds_that_are_split_can_be_joined_again(made):
 
 def test_forests_of_other_outputs_are_not_joined():
     forest, _ = make_forest()
-    with pytest.raises(ValueError, match="forests of other outputs cannot be joined"):
+    with pytest.raises(ValueError, match="forests with other numbers of outputs cannot be joined"):
         Forest.join(3, [forest])
 
 
@@ -373,7 +373,7 @@ def test_bins_and_scores_must_fit_the_forest():
     bins = table.to_kernel()
     good = np.zeros((table.n_positions, 2))
     other = make_table(["few"], ["there or not"], [9, 30], np.random.default_rng(1))
-    with pytest.raises(ValueError, match="the trees ask about columns that are not there"):
+    with pytest.raises(ValueError, match="the trees ask about columns that do not exist"):
         forest.add_scores(other.to_kernel(), good, good, 1)
     for wrong in (good[:, :1].copy(), good[:-1]):
         with pytest.raises(ValueError, match="scores must have a row for each position and a col"):

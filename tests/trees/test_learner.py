@@ -108,5 +108,5 @@ def test_outputs_with_opposite_gradients_share_their_splits():
 
 def test_opposite_outputs_are_two():
     gradients, curvatures = draw_derivatives(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="opposite outputs are two, with all of their examples"):
+    with pytest.raises(ValueError, match="opposite outputs need exactly two outputs"):
         make_learner(opposite=True).grow(gradients, curvatures, 0)

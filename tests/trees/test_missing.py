@@ -161,7 +161,7 @@ def test_the_question_whether_a_value_is_missing():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"missing": "guess"}, "a way with missing values that is not known"),
+        ({"missing": "guess"}, "unknown method for missing values"),
         ({"missing": "impute"}, "fills are for impute and indicator"),
         ({"fills": (1, 1)}, "fills are for impute and indicator"),
     ],

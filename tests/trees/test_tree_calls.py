@@ -93,10 +93,16 @@ EXAMPLES = {
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"curvatures": np.ones((2, 2), FLOAT32)}, "curvatures must have one for each position"),
-        ({"curvatures": np.ones((3, 3), FLOAT32)}, "curvatures must have one for each position"),
-        ({"scales": np.ones(4)}, "scales must have one for each position"),
-        ({"selected": np.ones(4, UINT8)}, "selected must have one for each position"),
+        (
+            {"curvatures": np.ones((2, 2), FLOAT32)},
+            "curvatures must have an entry for each position",
+        ),
+        (
+            {"curvatures": np.ones((3, 3), FLOAT32)},
+            "curvatures must have an entry for each position",
+        ),
+        ({"scales": np.ones(4)}, "scales must have an entry for each position"),
+        ({"selected": np.ones(4, UINT8)}, "selected must have an entry for each position"),
         ({"share": 0.0}, "a share of the examples must be above 0"),
         ({"codes": None}, "a negative ratio needs codes"),
         ({"codes": np.zeros(2, INT32)}, "codes must have an entry for each position"),

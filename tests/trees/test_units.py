@@ -145,7 +145,7 @@ def test_finer_units_are_closer_to_the_derivatives():
 
 def test_bits_that_make_no_sense():
     for bits in ((29, 31), (30, 30), (49, 50)):
-        with pytest.raises(ValueError, match="units must be of 30 to 48 bits"):
+        with pytest.raises(ValueError, match="units must have 30 to 48 bits"):
             list_examples([all_of([1.0])], bits)
 
 

@@ -131,8 +131,8 @@ class Rounds:
     ) -> Rounds:
         """Read the output of `pack` for trees on these columns; raises ModelFileError."""
         loss, seed = read_array(state, "loss", np.float64), state.metadata.get("seed")
-        require(len(loss) == 1 and not np.isinf(loss[0]), "its loss")
-        require(isinstance(seed, int) and seed >= 0, "its seed")
+        require(len(loss) == 1 and not np.isinf(loss[0]), "its loss is not valid")
+        require(isinstance(seed, int) and seed >= 0, "its seed is not valid")
         assert isinstance(seed, int)
         kept, later = (
             unpack_forest(state, n_labels, columns.n_asked, name) for name in ("kept", "later")
@@ -141,7 +141,7 @@ class Rounds:
         if have_directions:
             parts = _read_directions(state, Forest.join(n_labels, [kept, later]))
             n_kept = len(parts) - later.n_rounds
-            require(n_kept >= 1, "its rounds")
+            require(n_kept >= 1, "its rounds do not fit together")
         return cls(
             parts,
             read_weights(state, "weights", (n_patterns,)),
@@ -171,7 +171,7 @@ def coefficients(parts: Sequence[Part]) -> list[float]:
 def _read_directions(state: State, forest: Forest) -> list[Part]:
     """One part for each round with a step and a carry, after one for the rounds before."""
     steps = read_array(state, "steps", np.float64)
-    require(len(steps) <= forest.n_rounds, "its steps")
+    require(len(steps) <= forest.n_rounds, "it has more steps than rounds")
     read_weights(state, "steps", steps.shape)
     carries = read_weights(state, "carries", steps.shape)
     rounds = split_rounds(forest)
@@ -179,5 +179,5 @@ def _read_directions(state: State, forest: Forest) -> list[Part]:
     parts = [Part(Forest.join(forest.n_outputs, rounds[:n_before]))]
     parts += map(Part, rounds[n_before:], steps.tolist(), carries.tolist())
     largest = np.abs(coefficients(parts)).max()
-    require(largest <= LARGEST_WEIGHT, "its carries")
+    require(largest <= LARGEST_WEIGHT, "its carries are out of range")
     return parts

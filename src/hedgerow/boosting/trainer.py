@@ -189,10 +189,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def _restore_queries(self, queries: RelationalFeatures | None) -> None:
         """Restore the queries of a checkpoint, including extended ones."""
         assert self.refiner is not None
-        require(queries is not None, "its queries")
+        require(queries is not None, "its queries are missing")
         assert queries is not None
         n_known = len(self.refiner.queries)
-        with expecting("its queries"):
+        with expecting("its queries are not valid"):
             self.refiner = self.scoring.refiner = self.refiner.with_queries(queries)
         self.scoring.add_queries(list(self.refiner.queries)[n_known:])
         self.columns = self.scoring.columns

@@ -73,7 +73,7 @@ class Intervals:
         ]
         for row, found in zip(rows, self.by_score.values(), strict=True):
             if found.p_value is not None:
-                header = ["first less second", "difference", "from", "to", "p"]
+                header = ["first minus second", "difference", "from", "to", "p"]
                 row[1:1] = [format_share(found.value)]
                 row.append(f"{found.p_value:.3g}")
         print(f"\n{format_table(header, rows)}")

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         )
     if len(options.files) == 2 and options.files[1] == "-":
         raise CommandError(
-            "two models read the data twice, so they cannot come from standard input; name a file"
+            "two models read the data twice, so data cannot come from standard input; name a file"
         )
     check_output(options.output, "page", [options.model, *options.files])
     check_page_name(options.output)

@@ -114,9 +114,11 @@ class Bundle:
     def unpack(cls, state: State, n_weights: int, reg_lambda: float | Vector) -> Bundle:
         """Read the output of `pack` with this penalty; raises ModelFileError."""
         pull, loss, bound = read_weights(state, "bundle.figures", (3,)).tolist()
-        require(0 <= pull < 1e100, "its pull")
+        require(0 <= pull < 1e100, "its pull is out of range")
         largest = max(abs(loss), abs(bound))
-        require(largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound")
+        require(
+            largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound are not valid"
+        )
         planes = _Planes.unpack(state, n_weights, _Groups.of(reg_lambda, n_weights))
         return cls(planes, reg_lambda, pull, loss, bound)
 
@@ -264,12 +266,12 @@ class _Planes:
         """Read the output of `pack`; raises ModelFileError."""
         planes = cls(read_weights(state, "bundle.centre", (n_weights,)), groups)
         n_planes = len(read_array(state, "bundle.offsets", np.float64))
-        require(0 < n_planes <= MEMORY, "its planes")
+        require(0 < n_planes <= MEMORY, "its number of planes is out of range")
         for name in BY_PLANE:
             setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
         for shares in (planes.bound_shares, planes.step_shares):
             sums_to_one = shares.min() >= 0 and abs(shares.sum() - 1) < 1e-6
-            require(sums_to_one, "the shares of its planes")
+            require(sums_to_one, "the shares of its planes do not add up to 1")
         planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
         for name, shape in zip(BY_GROUP, ((), (n_planes,), (n_planes, n_planes)), strict=True):
             array = read_weights(state, f"bundle.{name}", (len(groups.lambdas), *shape))

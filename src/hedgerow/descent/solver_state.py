@@ -96,18 +96,18 @@ class SolverState:
         """
         history, done = unpack_history(state), state.metadata.get("done")
         losses = read_array(state, "losses", np.float64).tolist()
-        require("loss" in history, "its history")
+        require("loss" in history, "its history has no loss")
         require(
             isinstance(done, list)
             and all(isinstance(n_iter, int) and n_iter >= 0 for n_iter in done)
             and len(done) < len(plan)
             and sum(done) + len(losses) == len(history["loss"]),
-            "its stages",
+            "its stages do not fit the training run",
         )
         assert isinstance(done, list)
         bundle, metric = None, None
         if Bundle.is_in(state):
-            require(not plan[len(done)].is_smooth, "its stages")
+            require(not plan[len(done)].is_smooth, "its stages do not fit the training run")
             bundle = Bundle.unpack(state, n_weights, penalty)
             weights = bundle.best
         else:
@@ -116,7 +116,7 @@ class SolverState:
         kept, kept_loss = weights, read_array(state, "kept_loss", np.float64)
         if "kept_weights" in state.tensors:
             kept = read_weights(state, "kept_weights", (n_weights,))
-        require(len(kept_loss) == 1 and not np.isinf(kept_loss[0]), "its loss")
+        require(len(kept_loss) == 1 and not np.isinf(kept_loss[0]), "its loss is not valid")
         return cls(weights, kept, metric, bundle, done, losses, float(kept_loss[0]))
 
 
@@ -125,7 +125,10 @@ def _unpack_metric(state: State, n_weights: int) -> _core.InverseHessian:
     steps = read_array(state, "metric.steps", np.float32)
     changes = read_array(state, "metric.changes", np.float32)
     products = read_array(state, "metric.products", np.float64)
-    require(all(np.isfinite(part).all() for part in (steps, changes, products)), "its steps")
-    with expecting("its steps"):
+    require(
+        all(np.isfinite(part).all() for part in (steps, changes, products)),
+        "its steps are not valid",
+    )
+    with expecting("its steps are not valid"):
         metric.restore(steps, changes, products)
     return metric

@@ -74,7 +74,7 @@ class Place:
     labels: Labels
 
     def choose(self, label: Any, against: Any) -> tuple[int, int]:
-        """Codes of the two labels to compare, both possible here: `hedgerow.TreeCRF.explain`."""
+        """Codes of the two labels to compare; raises ValueError if one is not possible here."""
         names = self.labels.classes.tolist()
         code = int(self.predicted[self.position])
         if label is not None:

@@ -108,7 +108,7 @@ class Expectations(Measured):
     def probabilities(self) -> NDArray[np.float64]:
         """The marginals; with position weights, they need a separate pass."""
         if self.targets.position_weights is None:
-            assert self.has_marginals, "the slopes have taken the place of the marginals"
+            assert self.has_marginals, "the slopes have overwritten the marginals"
             return self.posteriors.marginals
         return forward_backward(self.scores, pairs=None, n_threads=self.n_threads).marginals
 
@@ -117,7 +117,7 @@ class Expectations(Measured):
         posteriors = self.posteriors
         if self.targets.position_weights is not None:
             posteriors = forward_backward(self.scores, pairs="each", n_threads=self.n_threads)
-        assert self.has_pairs, "the slopes have taken the place of the marginals"
+        assert self.has_pairs, "the slopes have overwritten the marginals"
         assert posteriors.pairs is not None
         return posteriors.pairs
 
@@ -141,7 +141,7 @@ class Expectations(Measured):
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """Expected minus observed counts, which overwrite the marginals, or in ``out``."""
-        assert self.has_pairs, "the slopes were taken before"
+        assert self.has_pairs, "slopes may be called only once"
         nodes, edges, targets = self.posteriors.marginals, self.posteriors.pairs, self.targets
         if out is None or np.may_share_memory(nodes, out):
             self.has_marginals = False

@@ -102,6 +102,9 @@ class AttributeWeights(Potential, LazyAttributes):
         n_patterns, n_ancestors = len(grammar.patterns), 0
         if "ancestors" in state.metadata:
             n_ancestors = read_count(state.metadata, "ancestors")
-            require(n_ancestors <= MAX_ANCESTORS and schema.has_parents, "its ancestors")
+            require(
+                n_ancestors <= MAX_ANCESTORS and schema.has_parents,
+                "its number of ancestors is not valid",
+            )
         weights = unpack_weights(state, len(index), grammar.n_labels, n_patterns)
         return cls(weights, index, n_ancestors)

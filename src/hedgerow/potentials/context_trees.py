@@ -135,11 +135,13 @@ class ContextTrees(NodeTrees, LazyAttributes):
             return NodeTrees.unpack(state, schema=schema, index=index, grammar=grammar)
         trellis, names = build_trellis(grammar), state.metadata.get("label_names")
         lags = read_array(state, "edges.lags", np.int64).tolist()
-        require(
-            lags == [trellis.edge_contexts().before.shape[1]], "labels that its trees ask about"
-        )
+        fits = lags == [trellis.edge_contexts().before.shape[1]]
+        require(fits, "edges.lags does not fit the label patterns")
         are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        require(are_names and len(names or ()) == grammar.n_labels, "names of its labels")
+        require(
+            are_names and len(names or ()) == grammar.n_labels,
+            "the names of its labels are not valid",
+        )
         columns = unpack_columns(state, schema, index)
         columns = replace(columns, labels=tuple(names or ()), n_lags=lags[0])
         forest = unpack_forest(state, grammar.n_labels, columns.n_asked)

@@ -149,7 +149,7 @@ class Atoms(Sequence[AtomSequence]):
 
     @classmethod
     def of(cls, X: Any) -> Atoms:
-        """Atoms, a list of their sequences, or sequences without a background, as Atoms."""
+        """Convert X to Atoms: sequences of Atoms in a list, or sequences without background."""
         if isinstance(X, Atoms):
             return X
         if as_frame(X, "X") is not None:

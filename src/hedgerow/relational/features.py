@@ -203,14 +203,14 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     def extended(
         self, queries: list[Query], counts: NDArray[np.int64], refined: list[int]
     ) -> RelationalFeatures:
-        """The same with other queries, some of which, by number, trees have extended."""
+        """A copy with other queries; ``refined`` are the numbers of those that trees extended."""
         more = copy(self)
         more.steps_, more.n_queries_ = build_plan(queries), len(queries)
         more.counts_, more.refined_ = counts, refined
         return more
 
     def rows(self, facts: Facts, index: Any) -> SparseRows:
-        """Where the queries hold, by the numbers of their names in an index."""
+        """Sparse rows of the queries that hold at each position; an index numbers their names."""
         found = self.find(facts.database)
         positions = facts.find_positions(found.positions)
         inside = positions >= 0

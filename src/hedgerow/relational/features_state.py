@@ -42,7 +42,7 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         raise ModelFileError(f"not a file of relational features: {error}") from None
     require(
         isinstance(document, dict) and document.get("format") == FORMAT,
-        "the format, hedgerow-relational-features",
+        "its format is not hedgerow-relational-features",
     )
     if document.get("version") != VERSION:
         raise ModelFileError(
@@ -53,7 +53,7 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         counts = np.array(document["counts"], np.int64)
         steps = [_unpack_step(step, Shape()) for step in document["steps"]]
         numbers = sorted(n for step in walk(steps) for n in step.queries.tolist() if n >= 0)
-        require(numbers == list(range(len(counts))), "a number for each query")
+        require(numbers == list(range(len(counts))), "its queries are not numbered one by one")
         parameters = {name: document["parameters"][name] for name in known}
         forms = {
             name: (tuple(map(bool, kinds)), bool(is_one))
@@ -61,7 +61,9 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         }
         modes = [str(mode) for mode in document["modes"]]
         refined = [int(number) for number in document.get("refined", [])]
-        require(all(0 <= number < len(counts) for number in refined), "which are refined")
+        require(
+            all(0 <= number < len(counts) for number in refined), "a refined query does not exist"
+        )
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise ModelFileError(f"the file of relational features is damaged: {error!r}") from None
     return parameters | {
@@ -96,7 +98,7 @@ def _unpack_step(data: dict[str, Any], before: Shape) -> Step:
         len(constants) == len(queries)
         and all(len(texts) == shape.n_slots for texts in constants)
         and shape.is_sound(),
-        "the literals of a query",
+        "the literals of a query are not valid",
     )
     return Step(
         shape, constants, queries, [_unpack_step(refinement, shape) for refinement in data["steps"]]

@@ -64,7 +64,7 @@ class Refiner:
         """The same with queries that were refined before, which come after those that are there."""
         found = Refiner(features, self._facts, self._max_literals)
         if list(found.queries)[: len(self.queries)] != list(self.queries):
-            raise ValueError("other queries than those of the data")
+            raise ValueError("the queries are not those of the data")
         return found
 
     def can_refine(self, name: str) -> bool:

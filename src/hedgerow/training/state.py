@@ -53,9 +53,10 @@ class TrainingState:
         """Read the output of `pack`; raises ModelFileError."""
         metadata, best = state.metadata, read_array(state, "best", np.float64)
         require(
-            type(metadata.get("ended")) is bool and "best_step" in metadata, "its training state"
+            type(metadata.get("ended")) is bool and "best_step" in metadata,
+            "its training state is not valid",
         )
         best_step = metadata["best_step"]
         is_step = type(best_step) is int and best_step >= 0 and not np.isnan(best).any()
-        require(len(best) == 1 and (best_step is None or is_step), "its best step")
+        require(len(best) == 1 and (best_step is None or is_step), "its best step is not valid")
         return cls(unpack_history(state), best_step, float(best[0]), metadata["ended"])

@@ -39,15 +39,17 @@ def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Co
     n_columns = len(offsets) - 1
     categories = _categories(state.metadata)
     sparse = state.metadata.get("sparse")
-    require(isinstance(sparse, bool), "whether its columns are sparse")
+    require(isinstance(sparse, bool), "sparse is not true or false")
     assert isinstance(sparse, bool)
-    require(len(categories) == schema.numeric.count(False), "categories of its text columns")
-    require(not (sparse and categories), "sparse columns and text columns")
+    require(
+        len(categories) == schema.numeric.count(False), "its categories do not fit its text columns"
+    )
+    require(not (sparse and categories), "it has both sparse columns and text columns")
 
     is_items = schema.kind == "items"
     columns = Columns(schema, index if is_items else None, sparse, offsets, cuts, categories)
     if is_items:
-        require(sparse, "attributes that are not sparse")
+        require(sparse, "its attributes are not sparse")
         require(len(index) == n_columns, "cuts.offsets does not fit the attribute names")
     else:
         n_numeric = schema.numeric.count(True)
@@ -58,9 +60,9 @@ def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Co
         if categories:
             counts = np.diff(offsets[n_numeric:])
             uncut, presence = counts[:n_dense_text], cuts[offsets[columns.n_dense] :]
-            require((uncut == 0).all(), "cuts of a text column")
-            require((counts[n_dense_text:] == 1).all(), "cuts of a category")
-            require((presence == PRESENCE).all(), "cuts of a category")
+            require((uncut == 0).all(), "a text column has cuts")
+            require((counts[n_dense_text:] == 1).all(), "the cuts of a category are not valid")
+            require((presence == PRESENCE).all(), "the cuts of a category are not valid")
     return _with_missing(columns, state)
 
 
@@ -69,12 +71,14 @@ def _with_missing(columns: Columns, state: State) -> Columns:
     if state.metadata.get("format", 6) < 6:
         return columns
     found, fills = state.metadata.get("missing_values"), None
-    require(found in METHODS, "how it treats missing values")
+    require(found in METHODS, "its method for missing values is not known")
     method = cast(MissingMethod, found)
     if method in ("impute", "indicator"):
         fills = read_array(state, "columns.fills", np.uint8)
         fits = len(fills) == columns.n_columns
-        require(fits and ((fills >= 1) & (fills <= columns.n_bins)).all(), "columns.fills")
+        require(
+            fits and ((fills >= 1) & (fills <= columns.n_bins)).all(), "columns.fills is not valid"
+        )
     return replace(columns, missing=method, fills=fills)
 
 
@@ -95,10 +99,10 @@ def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 def _categories(metadata: dict[str, Any]) -> tuple[list[str], ...]:
     categories = metadata.get("categories")
-    require(isinstance(categories, list), "its categories")
+    require(isinstance(categories, list), "its categories are not valid")
     assert isinstance(categories, list)
     for names in categories:
-        require(isinstance(names, list), "its categories")
-        require(all(isinstance(name, str) for name in names), "a category that is not text")
-        require(all(low < high for low, high in pairwise(names)), "categories out of order")
+        require(isinstance(names, list), "its categories are not valid")
+        require(all(isinstance(name, str) for name in names), "a category is not text")
+        require(all(low < high for low, high in pairwise(names)), "its categories are not in order")
     return tuple(categories)

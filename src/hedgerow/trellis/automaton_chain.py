@@ -145,7 +145,7 @@ class AutomatonChain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Only for the sequences that are ``wanted`` (S,); None: all."""
+        """`fill_tangents` only for the sequences that are ``wanted`` (S,); None: all."""
         assert out.marginals is not None
         _core.fill_automaton_tangents(
             self.automaton.program,

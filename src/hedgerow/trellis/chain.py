@@ -139,7 +139,7 @@ class Chain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Fast if possible; for extreme scores over the automaton of all pairs."""
+        """Derivatives, see `Trellis`; slower for extreme scores, by an automaton of all pairs."""
         assert out.marginals is not None
         refused = np.empty(scores.n_sequences, dtype=np.uint8)
         _core.fill_tangents(
@@ -191,7 +191,7 @@ class Chain(Trellis):
         over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """If there are edges."""
+        """Arrays for `mixing` if there are edges, otherwise None."""
         return None if scores.edges is None else allocate_mixing(scores)
 
     def mixing(

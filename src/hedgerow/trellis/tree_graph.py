@@ -123,7 +123,7 @@ class TreeGraph(Inference):
         losses: NDArray[np.float64],
         n_threads: int,
     ) -> None:
-        """From the cost of each label, given that of the parent."""
+        """The k most probable labellings, from the cost of each label given its parent's."""
         self._graph(scores).fill_k_best(codes, counts, losses, n_threads)
 
     def fill_samples(
@@ -137,7 +137,7 @@ class TreeGraph(Inference):
         self._graph(scores).fill_samples(uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Those of a first-order model are computed with the posteriors."""
+        """Arrays for `mixing` of a first-order model, which is computed with the posteriors."""
         return allocate_mixing(scores) if isinstance(self.trellis, Chain) else None
 
     def mixing(
@@ -147,5 +147,5 @@ class TreeGraph(Inference):
         weights: NDArray[np.float64] | None,
         n_threads: int,
     ) -> Mixing:
-        """As the trellis measures it, with the parents."""
+        """Bounds on the curvature, by `mixing` of the trellis, which uses the parents."""
         return self.trellis.mixing(scores, arc_sums, weights, n_threads)
