@@ -1,6 +1,7 @@
 // Tree-shaped graphs: every kernel, against sums over all labellings of small forests.
 #include "trellis/tree_graph.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -180,6 +181,36 @@ TEST(tree_graphs_equal_enumeration) {
         check_forests(Forests(n_labels, 18, longest, scale, nullptr, edges));
         check_forests(Forests(n_labels, 18, longest, scale, &automaton, edges));
       }
+  }
+}
+
+// Without posteriors of pairs, few labels are computed in lanes: in double precision, and mixing
+// rates alone in single precision.
+TEST(lanes_of_tree_graphs_equal_rows) {
+  for (const double scale : {1.0, 20.0, 300.0, 1e5}) {
+    context = "scale " + std::to_string(scale);
+    const Forests forests(3, 30, 7, scale, nullptr, false);
+    const Found expected = posteriors_of_forests(forests);
+    for (const bool alone : {false, true}) {
+      Found found = expected;
+      std::fill(found.marginals.begin(), found.marginals.end(), 0.0);
+      std::fill(found.curvature.begin(), found.curvature.end(), 0.0);
+      const MixingBounds bounds{found.node_gammas.data(), found.edge_gammas.data(),
+                                found.curvature.data(), nullptr};
+      GraphPosteriors out{};
+      out.mixing = &bounds;
+      if (!alone) out.marginals = found.marginals.data();
+      Stop stop(nullptr);
+      fill_graph_posteriors(forests.scores(), nullptr, out, 2, stop);
+      for (size_t i = 0; i < expected.marginals.size() && !alone; ++i)
+        CHECK_NEAR(found.marginals[i], expected.marginals[i], 1e-9);
+      for (size_t t = 0; t < expected.node_gammas.size(); ++t) {
+        CHECK_NEAR(found.node_gammas[t], expected.node_gammas[t], 1e-4);
+        CHECK_NEAR(found.edge_gammas[t], expected.edge_gammas[t], 1e-4);
+      }
+      for (size_t i = 0; i < expected.curvature.size(); ++i)
+        CHECK_NEAR(found.curvature[i], expected.curvature[i], 1e-3);
+    }
   }
 }
 

@@ -51,6 +51,9 @@ struct GraphPosteriors {
   double bound = 0.0;          // of the sizes of all that the sums are made of, see SumGrid
 
   bool need_pairs() const { return arc_sums || pairs || patterns; }
+  bool mixing_alone() const {
+    return mixing && !log_z && !log_likelihoods && !marginals && !need_pairs();
+  }
   bool need_down() const { return marginals || mixing || need_pairs(); }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };

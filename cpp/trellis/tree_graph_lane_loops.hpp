@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 
 #include "simd_float.hpp"
 #include "trellis/lane_loops.hpp"
@@ -68,39 +69,36 @@ HEDGEROW_INLINE Vector scale_lanes(Vector* row, Vector& sum) {
   return if_positive(sum, least_positive<kLabels>(row, broadcast(Number(1))), broadcast(Number(0)));
 }
 
-// Fills a lane of the beliefs with nodes in the order of `places`, zeros past its end. In single
-// precision their maximum is subtracted, and a lane with a node that is not 0 but would be too
-// small, or is bad, is refused. nodes: of the sequence; places: (length,)
+// Fills a lane of the beliefs with nodes in the order of `places`, zeros past its end; in single
+// precision less their maximum. nodes: of the sequence; places: (length,)
 template <class Kind, int kLabels>
 HEDGEROW_INLINE void load_lane_nodes(const double* nodes, const int32_t* places, int64_t length,
                                      int lane, GraphLaneScratch<Kind>& scratch) {
   auto* out = scratch.beliefs.data();
-  int bad = 0;
   for (int64_t i = 0; i < length; ++i, out += kLabels) {
     const double* row = nodes + int64_t{places[i]} * kLabels;
     double top = 0.0;
-    if constexpr (Kind::kSingle) {
-      top = row[0];
-      for (int k = 1; k < kLabels; ++k) top = max_of(row[k], top);
-      bad |= !(top < kInfinity);
-    }
-    for (int k = 0; k < kLabels; ++k) {
-      const double node = row[k] - top;
-      if constexpr (Kind::kSingle)
-        bad |= static_cast<int>(!(node >= Kind::kLogLeast)) & static_cast<int>(node != -kInfinity);
-      out[k].values[lane] = static_cast<Kind::Number>(node);
-    }
+    if constexpr (Kind::kSingle) top = row[0];
+    for (int k = 1; k < kLabels && Kind::kSingle; ++k) top = max_of(row[k], top);
+    for (int k = 0; k < kLabels; ++k) out[k].values[lane] = static_cast<Kind::Number>(row[k] - top);
   }
   for (; out < scratch.beliefs.data() + scratch.longest * kLabels; ++out) out->values[lane] = 0;
-  if (bad) scratch.smallest.values[lane] = 0;
 }
 
-// beliefs = exp(nodes - maximum). In single precision the maximum was subtracted before.
+// beliefs = exp(nodes - maximum). In single precision the maximum was subtracted before, and a lane
+// is refused where a node that is not -inf is too small, or is NaN.
 template <class Kind, int kLabels>
 HEDGEROW_INLINE void fill_lane_factors(GraphLaneScratch<Kind>& scratch) {
   if constexpr (Kind::kSingle) {
-    for (int64_t i = 0; i < scratch.longest * kLabels; ++i)
-      scratch.beliefs[i] = exp_nonpositive(scratch.beliefs[i]);
+    const Floats zero = broadcast(0.0f), one = broadcast(1.0f);
+    const Floats lowest = broadcast(std::numeric_limits<float>::lowest());
+    Floats smallest = one;
+    for (int64_t i = 0; i < scratch.longest * kLabels; ++i) {
+      const Floats node = scratch.beliefs[i], forbidden = if_positive(lowest - node, one, zero);
+      smallest = minimum(if_positive(node - broadcast(Kind::kLogLeast), one, forbidden), smallest);
+      scratch.beliefs[i] = exp_nonpositive(node);
+    }
+    scratch.smallest = smallest;
   } else {
     Lanes smallest = broadcast(1.0);
     LaneSums shifts;

@@ -37,7 +37,7 @@ bool GraphLanes<Kind>::fit(const GraphScores& scores, const GraphStates& states,
     return false;
   if (!Kind::kSingle) return true;
   const auto weighs_enough = [](double w) { return w == 0.0 || w >= Kind::kLeast; };
-  return out.mixing && !out.log_z && !out.log_likelihoods && !out.marginals && !out.arc_sums &&
+  return out.mixing_alone() &&
          std::all_of(states.arc_weights().begin(), states.arc_weights().end(), weighs_enough);
 }
 
@@ -87,7 +87,6 @@ void GraphLanes<Kind>::load(const Group& group) {
   }
   for (int k = 0; k < n_labels; ++k)
     scratch_.beliefs[longest * n_labels + k] = broadcast(typename Kind::Number(1));
-  scratch_.smallest = broadcast(typename Kind::Number(1));
   for (int l = 0; l < Kind::kWidth; ++l) {
     scratch_.lengths.values[l] = static_cast<Kind::Number>(group.lengths[l]);
     order_nodes(l);

@@ -48,7 +48,7 @@ struct FloatLanes {
   static constexpr int kWidth = kFloats;
   static constexpr bool kSingle = true;
   static constexpr float kLeast = 0x1p-60f;
-  static constexpr double kLogLeast = -41.5;  // its logarithm, a little above
+  static constexpr float kLogLeast = -41.5f;  // its logarithm, a little above
 
   static HEDGEROW_INLINE Vector load_gammas(const float* p) { return load(p); }
   static HEDGEROW_INLINE void store_gammas(float* p, Vector a) { store(p, a); }
