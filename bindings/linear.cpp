@@ -16,7 +16,7 @@ AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const V
   check(offsets.shape(0) >= 1 && offsets.data()[0] == 0 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(attributes.shape(0)),
         "offsets must run from 0 to the number of entries");
-  check_shape(values, {attributes.shape(0)}, "values must have an entry for each entry");
+  check_shape(values, {attributes.shape(0)}, "values must have the length of attributes");
   return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), attributes.data(),
           data_or_null(values)};
 }

@@ -106,16 +106,16 @@ OWN_ARRAYS = {
         ),
         ("attributes.offsets", without_last, "attributes.offsets does not fit the attribute names"),
         ("edges.offsets", without_first, "edges.offsets does not fit the attribute names"),
-        ("attributes.offsets", put(0, 1), "attributes.offsets has wrong ends"),
-        ("attributes.offsets", put(-1, 1000), "attributes.offsets has wrong ends"),
-        ("attributes.labels", without_last, "attributes.offsets has wrong ends"),
-        ("edges.offsets", put(-1, -1), "edges.offsets has wrong ends"),
-        ("attributes.offsets", put(1, 1000), "attributes.offsets falls"),
-        ("attributes.offsets", put(1, -1), "attributes.offsets falls"),
-        ("attributes.offsets", put(1, -(2**62)), "attributes.offsets falls"),
-        ("edges.offsets", put(2, 1000), "edges.offsets falls"),
-        ("attributes.offsets", put(slice(1, 3), WRAPPING), "attributes.offsets falls"),
-        ("edges.offsets", put(slice(1, 3), WRAPPING), "edges.offsets falls"),
+        ("attributes.offsets", put(0, 1), "attributes.offsets does not run from 0 to"),
+        ("attributes.offsets", put(-1, 1000), "attributes.offsets does not run from 0 to"),
+        ("attributes.labels", without_last, "attributes.offsets does not run from 0 to"),
+        ("edges.offsets", put(-1, -1), "edges.offsets does not run from 0 to"),
+        ("attributes.offsets", put(1, 1000), "attributes.offsets decreases"),
+        ("attributes.offsets", put(1, -1), "attributes.offsets decreases"),
+        ("attributes.offsets", put(1, -(2**62)), "attributes.offsets decreases"),
+        ("edges.offsets", put(2, 1000), "edges.offsets decreases"),
+        ("attributes.offsets", put(slice(1, 3), WRAPPING), "attributes.offsets decreases"),
+        ("edges.offsets", put(slice(1, 3), WRAPPING), "edges.offsets decreases"),
         ("attributes.labels", put(0, -1), "attributes.labels is out of range"),
         ("attributes.labels", put(2, 3), "attributes.labels is out of range"),
         ("edges.pairs", put(-1, 9), "edges.pairs is out of range"),
@@ -210,7 +210,7 @@ def test_labels_and_arrays_of_different_number():
 def test_offsets_that_wrap_around_where_labels_are_in_order(tmp_path):
     crf = LinearCRF().fit([[{"p": 1}, {"q": 1}], [{"r": 1}]], [["a", "b"], ["c"]])
     change = changed("attributes.offsets", put(slice(1, 3), WRAPPING))
-    refuses_file(alter(saved(crf, tmp_path), change), f"{INVALID}attributes.offsets falls")
+    refuses_file(alter(saved(crf, tmp_path), change), f"{INVALID}attributes.offsets decreases")
 
 
 def test_constraints_that_leave_nothing_are_an_error_when_used(estimator):

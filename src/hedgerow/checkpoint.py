@@ -36,9 +36,10 @@ class Checkpoint:
     Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it; otherwise
     it starts from the beginning. The model is the same, bit for bit, as without an interruption.
     The file is kept when training is over; it can be used only with the same estimator, parameters
-    and data. Parameters are compared by value: a set of labels equals a sorted list of them, and 1
-    equals 1.0. See `hedgerow.objectives.Objective` for how objectives are compared. Only one
-    training run at a time can use it: any other raises a BlockingIOError.
+    and data, and the same version of hedgerow (`fit` lists the parameters that may change).
+    Parameters are compared by value: a set of labels equals a sorted list of them, and 1 equals
+    1.0. See `hedgerow.objectives.Objective` for how objectives are compared. Only one training run
+    at a time can use it: any other raises a BlockingIOError.
 
     Parameters
     ----------

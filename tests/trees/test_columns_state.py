@@ -129,8 +129,8 @@ MANY = np.arange(255.0)
         (SPARSE, with_tensors(cuts_offsets=np.zeros(0, np.int64)), "does not begin at 0"),
         (SPARSE, with_entry("offsets", 0, 1), "cuts.offsets does not begin at 0"),
         (SPARSE, with_entry("offsets", -1, 2), "cuts.offsets does not end with the cuts"),
-        (SPARSE, with_entry("offsets", 1, 9), "cuts.offsets falls"),
-        (SPARSE, with_entry("offsets", 1, -(2**63)), "cuts.offsets falls"),
+        (SPARSE, with_entry("offsets", 1, 9), "cuts.offsets decreases"),
+        (SPARSE, with_entry("offsets", 1, -(2**63)), "cuts.offsets decreases"),
         (
             SPARSE,
             with_tensors(cuts_values=MANY, cuts_offsets=np.array([0, 255, 255])),

@@ -61,8 +61,9 @@ def _layout(
     offsets = read_array(state, offsets_name, np.int64)
     outputs = read_array(state, outputs_name, np.int32)
     require(len(offsets) == n_attributes + 1, f"{offsets_name} does not fit the attribute names")
-    require(offsets[0] == 0 and offsets[-1] == len(outputs), f"{offsets_name} has wrong ends")
-    require((offsets[:-1] <= offsets[1:]).all(), f"{offsets_name} falls")
+    spans = offsets[0] == 0 and offsets[-1] == len(outputs)
+    require(spans, f"{offsets_name} does not run from 0 to the number of weights")
+    require((offsets[:-1] <= offsets[1:]).all(), f"{offsets_name} decreases")
     require(
         not len(outputs) or (outputs.min() >= 0 and outputs.max() < n_outputs),
         f"{outputs_name} is out of range",

@@ -87,7 +87,7 @@ def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     cuts = read_array(state, "cuts.values", np.float64)
     require(len(offsets) and offsets[0] == 0, "cuts.offsets does not begin at 0")
     require(offsets[-1] == len(cuts), "cuts.offsets does not end with the cuts")
-    require((offsets[:-1] <= offsets[1:]).all(), "cuts.offsets falls")
+    require((offsets[:-1] <= offsets[1:]).all(), "cuts.offsets decreases")
     require((np.diff(offsets) < MAX_BINS).all(), "a column has too many cuts")
     require(np.isfinite(cuts).all(), "cuts.values is not finite")
     rises = cuts[:-1] < cuts[1:]
