@@ -259,7 +259,7 @@ def fill(function, **changes):
 @pytest.mark.parametrize(
     ("function", "changes", "message"),
     [
-        ("fill_bins", {"cut_offsets": np.array([0, 1])}, "cut offsets must have an entry more"),
+        ("fill_bins", {"cut_offsets": np.array([0, 1])}, "cut offsets must have one entry more"),
         ("fill_bins", {"cut_offsets": np.empty(0, np.int64)}, "cut offsets must begin at 0"),
         ("fill_bins", {"cut_offsets": np.array([-1, 1, 3])}, "cut offsets must begin at 0"),
         ("fill_bins", {"cut_offsets": np.array([0, 2, 1])}, "cut offsets must not fall"),
@@ -323,7 +323,7 @@ def test_values_that_are_not_all_numbers_are_binned():
     [
         ({"values": np.zeros((2, 2), np.int64)}, "values must be of dtype float32, float64 or uin"),
         ({"values": np.zeros((2, 4))[:, ::2]}, r"values must be a C-contiguous array \(rows, col"),
-        ({"cut_offsets": np.array([0, 1])}, "cut offsets must have an entry more"),
+        ({"cut_offsets": np.array([0, 1])}, "cut offsets must have one entry more"),
         ({"cut_offsets": np.array([0, 1, 4])}, "nor pass the number of cuts"),
         ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
     ],

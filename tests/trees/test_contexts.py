@@ -318,7 +318,7 @@ def test_parts_whose_gradients_differ_in_kind_are_refused():
     options = {"offsets": np.array([0, 2]), "curvatures": curvatures, "trim": 0.0, "n_threads": 1}
     observed = np.zeros(2, np.int32)
     examples.add(0, gradients=expected, probabilities=expected, observed=observed, **options)
-    with pytest.raises(ValueError, match="those of the likelihood in some parts only"):
+    with pytest.raises(ValueError, match="gradients of the same kind"):
         examples.add(2, gradients=expected, probabilities=expected.copy(), **options)
 
 
