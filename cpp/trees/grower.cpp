@@ -261,7 +261,10 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
   node.left = static_cast<int32_t>(tree.nodes.size());
   node.gain = static_cast<float>(split.gain);
   ++tree.n_leaves;
-  auto [left, right] = partitioner_.part(tree, parent);
+  // Leaves need no positions, except for joint curvatures.
+  const bool are_leaves = parent.depth + 1 >= rules_.max_depth && !tree.is_joint();
+  auto [left, right] =
+      are_leaves ? partitioner_.make_leaves(tree, parent) : partitioner_.part(tree, parent);
   left.depth = right.depth = parent.depth + 1;
   right.total = parent.total - left.total;
   std::tie(left.bounds, right.bounds) = bounds_of_children(tree, parent, left.total);

@@ -64,6 +64,12 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
   return part_marked(parent, mark_sides(parent, false), split.left);
 }
 
+Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
+  const Split& split = parent.split;
+  if (missing_.leaves_out() && !data_.is_label(split.column)) return part(tree, parent);
+  return {OpenNode{.total = split.left}, OpenNode{}};
+}
+
 // The children of a node in one pass, where no thread is idle: examples on the right move up in
 // their array, those on the left go to the spare one.
 Children Partitioner::part_alone(const OpenNode& parent) {

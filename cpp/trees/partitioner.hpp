@@ -43,6 +43,8 @@ class Partitioner {
   // The children of a node by its split: where their examples are, and what those on the left add
   // up to. What missing values do is noted in the tree.
   Children part(GrowingTree& tree, const OpenNode& parent);
+  // The same without their examples.
+  Children make_leaves(GrowingTree& tree, const OpenNode& parent);
 
  private:
   Children part_alone(const OpenNode& parent);
