@@ -2,9 +2,11 @@ import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+import hedgerow
 from hedgerow.lazy import LazyAttributes, lazy
 
 
@@ -79,3 +81,9 @@ def test_a_fork_while_another_thread_computes():
     thread.join()
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_nothing_is_cached_under_a_lock():
+    sources = Path(hedgerow.__file__).parent.rglob("*.py")
+    found = [path.name for path in sources if "cached_property" in path.read_text("utf-8")]
+    assert found == ["lazy.py"], "use hedgerow.lazy: its docstring says why"

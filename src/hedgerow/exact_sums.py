@@ -7,8 +7,8 @@ a part of the sum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,16 +35,18 @@ class SumGrid:
     Attributes
     ----------
     bound : float
-        Upper bound on the sum of absolute values; 0: numbers are not rounded. The
-        unit is that of ``SumGrid`` in the compiled module.
+        Upper bound on the sum of absolute values; 0: numbers are not rounded.
+    unit : float
+        2^-51 times the power of two above the bound, but not less than the smallest double, as in
+        ``SumGrid`` of the compiled module.
     """
 
     bound: float
+    unit: float = field(init=False)
 
-    @cached_property
-    def unit(self) -> float:
-        """2^-51 times the power of two above the bound, but not less than the smallest double."""
-        return float(np.ldexp(0.5, max(np.frexp(self.bound)[1] - 50, SMALLEST)))
+    def __post_init__(self) -> None:
+        unit = float(np.ldexp(0.5, max(np.frexp(self.bound)[1] - 50, SMALLEST)))
+        object.__setattr__(self, "unit", unit)
 
     def round(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nearest multiples of the unit."""

@@ -1,15 +1,18 @@
 """Eval metrics: names, functions, scorers, and invalid values."""
 
+import os
 import re
+import threading
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss, make_scorer
 
+from abuse.children import fork, join
 from hedgerow import Checkpoint, DataWarning, load
 from hedgerow.metrics import chunk_scores
 from hedgerow.scorers import make_position_scorer
-from hedgerow.training.eval_metrics import EvalMetrics, read_eval_metric
+from hedgerow.training.eval_metrics import EvalMetric, EvalMetrics, read_eval_metric
 from hedgerow.training.eval_sets import eval_figures
 from reference.estimators import refuses
 
@@ -249,3 +252,17 @@ def test_checkpoints_tell_metrics_apart(make, tmp_path):
     refuses(ValueError, f"is {__name__}.found_of now", fit, found_of)
     with pytest.raises(TypeError, match=re.escape("eval_metric is a function that has no name")):
         fit({"one": lambda *_: 1.0})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_while_another_thread_measures():
+    begun, end = threading.Event(), threading.Event()
+    slow = EvalMetric("slow", lambda y_true, y_pred: begun.set() or end.wait(60))
+    fast = EvalMetric("fast", lambda y_true, y_pred: 1.0)
+    thread = threading.Thread(target=slow.measure, args=([["a"]], [["a"]]))
+    thread.start()
+    assert begun.wait(60)
+    child = fork(lambda: int(fast.measure([["a"]], [["a"]]) != 1.0), seconds=30)
+    end.set()
+    thread.join()
+    join(child)

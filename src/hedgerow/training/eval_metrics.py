@@ -7,6 +7,7 @@ scikit-learn. Positions whose label is not known are left out.
 from __future__ import annotations
 
 import math
+import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,16 @@ __all__ = ["ALWAYS", "EvalMetric", "EvalMetrics", "Metric", "MetricOrName", "rea
 
 # Which warnings are ignored holds for all threads of the process, so only one may change it.
 QUIET = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """After a fork: in the new process, a lock that another thread holds is never released."""
+    global QUIET
+    QUIET = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 LabelLists = list[list[Any]]
 Metric = Callable[[LabelLists, LabelLists], float]
