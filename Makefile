@@ -137,8 +137,8 @@ clean:
 	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 
 # To install a pip takes seconds: that of $(PYTHON) does the work where it can, from 22.3 on. All it
-# installs is uv, which is several times as fast but reads none of pip's settings except the index
-# that is passed here; without uv, or if uv does not reach the index, pip installs everything.
+# installs is uv, which is several times as fast but reads none of pip's settings. Without uv, or if
+# uv cannot download packages with its own settings, pip installs everything.
 $(VENV)/install:
 	@echo "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv --without-pip $(VENV)
@@ -147,8 +147,7 @@ $(VENV)/install:
 			"$$($(PYTHON) -c 'import sys; print(sys.executable)')" "$(abspath $(BIN))/python" \
 			>$(BIN)/pip && chmod +x $(BIN)/pip; \
 	else $(BIN)/python -m ensurepip --default-pip >/dev/null; fi
-	@index=$$($(BIN)/pip config list | sed -n "s/.*[.]index-url='\(.*\)'/--default-index \1/p" | head -1); \
-	uv="$(BIN)/uv pip install --quiet --python $(BIN)/python $$index"; \
+	@uv="$(BIN)/uv pip install --quiet --python $(BIN)/python"; \
 	{ $(PIP_INSTALL) --only-binary :all: uv && $$uv --dry-run pip; } >/dev/null 2>&1 \
 		|| uv="$(PIP_INSTALL)"; \
 	echo "exec $$uv \"\$$@\"" >$@
