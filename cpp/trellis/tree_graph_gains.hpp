@@ -68,8 +68,8 @@ class GraphGains : public GraphPass<Algebra> {
   using Base::scores_;
   using Base::states_;
   using Base::stride_;
+  using Base::table_size;
 
-  size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   // Whether the arcs into all nodes have the same weights, which are numbers.
   bool same_weights() const { return !Algebra::kLogs && scores_.edges == nullptr; }
   double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }

@@ -150,6 +150,8 @@ class GraphPass {
     enum { kBadNode, kBadEdge, kNoPath } kind = kBadNode;
   };
 
+  // Number of entries of a table of arcs, with a row for each state and a column for each label.
+  size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   double* belief(int64_t node) { return beliefs_.data() + node * stride_; }
   double* message(int64_t node) { return messages_.data() + node * stride_; }
   double* outside(int64_t node) { return outside_.data() + node * stride_; }

@@ -62,6 +62,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   using Base::scores_;
   using Base::states_;
   using Base::stride_;
+  using Base::table_size;
 
   // Whether sums over arcs are those of outer products, times the weights of the arcs.
   bool adds_outer_products() const {
@@ -71,7 +72,6 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool adds_terms() const { return out_.arc_sums && this->steps_; }
   // Whether they are those of the posteriors of arcs, node by node.
   bool adds_probs() const { return out_.arc_sums && !adds_outer_products() && !adds_terms(); }
-  size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
   void down() {
