@@ -141,9 +141,8 @@ class DeviceChain:
             return n_blocks, THREADS, n_blocks * (THREADS // 32)
         n_groups = GROUPS if n_labels <= 32 else 1
         n_lanes, per_block = 32 * -(-n_labels // 32), BLOCKS
-        if (
-            n_labels <= 32
-        ):  # as many as can be resident at a time, since a thread holds rows of matrices
+        if n_labels <= 32:
+            # As many as can be resident at a time: a thread holds rows of matrices in registers.
             per_block = REGISTERS // (32 * GROUPS * (50 + 6 * n_labels))
         n_blocks = max(1, min(-(-n_pieces // n_groups), per_block * self.device.n_multiprocessors))
         return n_blocks, n_lanes * n_groups, n_blocks * n_groups
