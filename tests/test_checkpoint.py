@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import tempfile
 import time
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -341,9 +340,7 @@ def start_long(kind, path):
     forks = "fork" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if forks else "spawn")
     process = context.Process(target=train_long, args=(kind, Checkpoint(path, every=1)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
-        process.start()
+    process.start()
     return process
 
 
