@@ -134,9 +134,7 @@ class Rounds:
         require(len(loss) == 1 and not np.isinf(loss[0]), "its loss is not valid")
         require(isinstance(seed, int) and seed >= 0, "its seed is not valid")
         assert isinstance(seed, int)
-        kept, later = (
-            unpack_forest(state, n_labels, columns.n_asked, name) for name in ("kept", "later")
-        )
+        kept, later = (unpack_forest(state, n_labels, columns, name) for name in ("kept", "later"))
         parts, n_kept = [Part(kept), Part(later)], 1
         if have_directions:
             parts = _read_directions(state, Forest.join(n_labels, [kept, later]))
