@@ -150,6 +150,16 @@ def load_a_file_that_is_not_there():
 
 @mistake(
     "A",
+    TypeError,
+    "cannot load None; expected the path of a model file, its bytes, or a file opened in binary",
+    "mode",
+)
+def load_nothing():
+    load(None)
+
+
+@mistake(
+    "A",
     FileNotFoundError,
     "cannot save to 'models/walks.hedgerow': the folder 'models' does not exist",
 )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from narwhals.stable.v1.dependencies import is_pandas_dataframe, is_pandas_series
 from numpy.typing import NDArray
 
 from hedgerow.data_warning import warn_user
@@ -49,6 +50,28 @@ def warn_of_suspects(sequences: Sequences, model: str) -> None:
         _warn_of_one_sequence(sequences, model)
     for column in sequences.categorical:
         _warn_of_numbers(column)
+
+
+def warn_of_indices(X: Any, **given: Any) -> None:
+    """Warn if what comes with a pandas DataFrame X has the same index, but in another order."""
+    index = _index_of(X)
+    for name, values in given.items():
+        own = _index_of(values)
+        if index is None or own is None or len(own) != len(index) or own.equals(index):
+            continue
+        if own.is_unique and index.is_unique and index.isin(own).all():
+            first, of_X = (each[:1].tolist()[0] for each in (own, index))
+            warn_user(
+                f"{name} has the index of X in another order: it begins with {first!r}, that of X "
+                f"with {of_X!r}. Rows are matched by position, not by index; pass "
+                f"{name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
+            )
+
+
+def _index_of(values: Any) -> Any:
+    """The index of a pandas DataFrame or Series; None for anything else."""
+    is_pandas = is_pandas_dataframe(values) or is_pandas_series(values)
+    return values.index if is_pandas else None
 
 
 def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
