@@ -79,9 +79,8 @@ def describe(model: Any, path: str) -> str:
         count_of(len(model.classes_), "label"): " ".join(map(str, model.classes_.tolist())),
     }
     if hasattr(model, "n_weights_"):
-        facts["weights"] = (
-            f"{model.n_weights_:,} of {count_of(len(model.attributes_), 'attribute')}"
-        )
+        n_attributes = count_of(len(model.attributes_), "attribute")
+        facts["weights"] = f"{model.n_weights_:,} ({n_attributes})"
     if hasattr(model, "base_"):
         facts["base"] = f"{type(model.base_).__name__}, {describe_training(model.base_)}"
     sets = eval_figures(model.history_)
