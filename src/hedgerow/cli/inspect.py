@@ -75,7 +75,7 @@ def describe(model: Any, path: str) -> str:
 
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
     facts = {
-        "parameters": ", ".join(changed) or "all as usual",
+        "parameters": ", ".join(changed) or "all at their defaults",
         count_of(len(model.classes_), "label"): " ".join(map(str, model.classes_.tolist())),
     }
     if hasattr(model, "n_weights_"):
