@@ -56,13 +56,11 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
     return found
 
 
-def name_sequences(sequences: Sequences, ids: list[Any], *, are_names: bool) -> Sequences:
-    """Give sequences their ids, which are names unless they merely count."""
-    if are_names:
-        return replace(sequences, ids=ids)
+def name_sequences(sequences: Sequences, ids: list[Any], *, are_kept: bool) -> Sequences:
+    """Give sequences their ids; those that merely count are kept only if required."""
     return replace(
         sequences,
-        ids=None if merely_count(ids) else ids,
+        ids=ids if are_kept or not merely_count(ids) else None,
         numbers=ids if all(isinstance(each, int | float) for each in ids) else None,
     )
 

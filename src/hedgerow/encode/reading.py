@@ -150,7 +150,7 @@ def _read_flat(
     if offsets is not None:
         ids = name_groups(groups, offsets)
         sequences = replace(sequences, offsets=offsets)
-        sequences = name_sequences(sequences, ids, are_names=group_column is not None)
+        sequences = name_sequences(sequences, ids, are_kept=group_column is not None)
     return sequences, found.get(PARENTS)
 
 
