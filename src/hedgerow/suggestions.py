@@ -58,7 +58,7 @@ NOTES = {
     "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
     "C": "did you mean reg_lambda? C is 1 / reg_lambda",
     "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
-    "algorithm": "leave it out; objective chooses what is trained for",
+    "algorithm": "leave it out; objective sets what training maximises",
     "all_possible_transitions": "did you mean min_pattern_count? 0 gives all label pairs weights",
     "booster": "leave it out",
     "boosting_type": "leave it out",

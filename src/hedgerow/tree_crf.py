@@ -80,8 +80,8 @@ class TreeCRF(Estimator):
     reg_lambda : float, default 1.0
         L2 regularization: added to the sum of curvatures of a leaf, which shrinks its value.
     max_step : float or None, default 1.0
-        Maximum value of a leaf, before it is multiplied by the learning rate. It keeps the first
-        rounds stable if there are many labels and few examples. Steps of the weights of label
+        Maximum absolute value of a leaf, before it is multiplied by the learning rate. It keeps the
+        first rounds stable if there are many labels and few examples. Steps of the weights of label
         patterns that are larger than this are dampened logarithmically. None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.

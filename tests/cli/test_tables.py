@@ -199,7 +199,7 @@ def test_features_are_listed_and_counters_warned_of(tmp_path, capsys):
         f"hedgerow: warning: column {looks}{rest}columns with --features"
         for looks in (
             "'time' rises from row to row in every sequence, like a time",
-            "'device' is the same throughout each sequence and in no other, like an id",
+            "'device' has one value per sequence, different in each, like an id",
             "'row' is different in every row, like an id",
         )
     ]

@@ -95,9 +95,9 @@ def positions_that_count_from_one():
 @mistake(
     "A",
     ValueError,
-    "at least 5 queries hold at 1 positions or more (5 of 1 literal; the last 3 are 'ls=...'), but",
-    "max_queries is 4; raise min_count, lower depth or window, leave out modes, or raise",
-    "max_queries",
+    "at least 5 queries hold at 1 positions or more (5 of 1 literal; the last 3 of the form",
+    "'ls=...'), but max_queries is 4; raise min_count, lower depth or window, leave out modes, or",
+    "raise max_queries",
 )
 def too_many_queries():
     RelationalFeatures(["ls(+t,-f)", "cd(+t,#f)", "ls(+t,#f)"], max_queries=4).fit(SESSIONS)
