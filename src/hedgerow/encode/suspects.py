@@ -41,13 +41,20 @@ class Column(NamedTuple):
     values: NDArray[Any]
 
 
-def warn_of_suspects(sequences: Sequences, model: str) -> None:
+def warn_of_suspects(sequences: Sequences, model: str, sample_weight: Any = None) -> None:
     """Warn if training data probably contain a mistake.
 
     ``model`` is the name of the estimator, for messages.
     """
     if sequences.flat and sequences.n_sequences == 1 and sequences.ids is None:
-        _warn_of_one_sequence(sequences, model)
+        if _look_like_groups(sample_weight):
+            warn_user(
+                "sample_weight counts runs of rows, like the ids of groups, but X has no groups, "
+                "so all of its rows are one sequence; the third argument of fit is sample_weight: "
+                "pass groups by name, groups=..."
+            )
+        else:
+            _warn_of_one_sequence(sequences, model)
     for column in sequences.categorical:
         _warn_of_numbers(column)
 
@@ -98,6 +105,19 @@ def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
             yield series.name, "has one value per sequence, different in each, like an id"
         elif n_values == n_rows >= FEWEST_STEPS and not is_number:
             yield series.name, "is different in every row, like an id"
+
+
+def _look_like_groups(weights: Any) -> bool:
+    """Whether weights count runs of rows: 0, 0, 1, 1, 1, 2 and so on, or from 1 on."""
+    try:
+        numbers = np.asarray(weights)
+    except ValueError:  # an error is raised later
+        return False
+    if numbers.dtype.kind not in "iuf" or numbers.ndim != 1 or len(numbers) < FEWEST_IDS:
+        return False
+    steps = np.diff(numbers.astype(np.float64))
+    counts = numbers[0] in (0, 1) and ((steps == 0) | (steps == 1)).all() and (steps == 0).any()
+    return bool(counts and steps.sum() + 1 >= FEWEST_IDS)
 
 
 def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:

@@ -133,6 +133,11 @@ def write_report(
     []
     """
     _check_model(model, "model")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"path is of type {type(path).__name__}; expected the name of the file to write: "
+            "write_report(model, path, X, y)"
+        )
     check_decode(decode)
     raw = RawData(X, y, groups, parents, base_scores, X_base).repeatable()
     if X is None and any(part is not None for part in (y, groups, parents, base_scores, X_base)):
