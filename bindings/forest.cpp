@@ -231,7 +231,7 @@ void bind_forest(nb::module_& module) {
       .def(nb::new_(&read_forest), nb::arg("arrays"), nb::arg("n_outputs"),
            nb::arg("n_columns").none() = nb::none(),
            "Trees from the output of `arrays`; raises ValueError if the arrays are not valid, or\n"
-           "if a tree splits on a column beyond n_columns.")
+           "if a tree splits on column n_columns or a later one.")
       .def_static("join", &join, nb::arg("n_outputs"), nb::arg("parts"),
                   "One forest with the rounds of several forests, which may be none.")
       .def("scaled", &Forest::scaled, nb::arg("factor"),
