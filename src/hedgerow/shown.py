@@ -73,7 +73,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
-        """The size of the model as text."""
+        """The size of the model: what is counted, and its number."""
 
     def _repr_html_inner(self) -> str:
         """HTML for notebooks: a summary of training next to scikit-learn's diagram."""

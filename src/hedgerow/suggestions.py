@@ -59,7 +59,7 @@ NOTES = {
     "C": "did you mean reg_lambda? C is 1 / reg_lambda",
     "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
     "algorithm": "leave it out; objective sets what training maximises",
-    "all_possible_transitions": "did you mean min_pattern_count? 0 gives all label pairs weights",
+    "all_possible_transitions": "did you mean min_pattern_count? 0 gives every label pair a weight",
     "booster": "leave it out",
     "boosting_type": "leave it out",
     "tree_method": "leave it out; trees are grown from histograms",

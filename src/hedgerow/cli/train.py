@@ -98,14 +98,14 @@ def add_command(commands: Commands) -> None:
         type=int,
         metavar="N",
         help="train on Parquet files with N processes on this machine. Each reads some of the "
-        "files, and the result is the same",
+        "files, and the model is the same as with one process",
     )
     add(
         "--cluster",
         metavar="ADDRESS",
         help="train on Parquet files on all workers of the Dask cluster with this scheduler, such "
-        "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the result "
-        "is the same",
+        "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the model "
+        "is the same as with one process",
     )
 
 

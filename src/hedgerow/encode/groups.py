@@ -91,10 +91,10 @@ def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]
 def _cure(group_column: str | int | None) -> str:
     """What to do about a group whose rows are not consecutive."""
     if group_column is None:
-        return "sort X, y and groups by group first (stably, to keep the order within)"
+        return "sort X, y and groups by group first (stably, to keep the order within a group)"
     return (
-        f"sort X and y by column {group_column!r} first (stably, to keep the order within). "
-        "sklearn.inspection.permutation_importance shuffles that column too; use "
+        f"sort X and y by column {group_column!r} first (stably, to keep the order within a "
+        "group). sklearn.inspection.permutation_importance shuffles that column too; use "
         "hedgerow.inspection.permutation_importance, which leaves it as it is"
     )
 
