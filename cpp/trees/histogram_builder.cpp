@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 
-#include "prefetch.hpp"
 #include "simd.hpp"
 #include "trees/slot_bits.hpp"
 
