@@ -8,7 +8,7 @@
 
 namespace hedgerow {
 
-inline constexpr int64_t kWalkBlock = 64;  // positions that walk together
+inline constexpr int64_t kWalkBlock = 128;  // positions that walk together
 
 // What to add to, and how much each tree adds.
 struct ScoreTable {
