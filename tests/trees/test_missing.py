@@ -19,7 +19,7 @@ from reference.growing import (
     small_table,
     splits,
 )
-from reference.tables import windows
+from reference.tables import make_table, windows
 from reference.tree_walks import from_the_root, read_trees, value_at
 from reference.trees import Rules, grow_tree
 
@@ -76,6 +76,34 @@ def test_trees_and_scores_are_those_of_the_naive_learner(
     forest.add_scores(table.to_kernel(), scores, scores, 2)
     expected = [[value_at(table, tree, t) for tree in found] for t in range(table.n_positions)]
     np.testing.assert_array_equal(scores, np.reshape(expected, scores.shape))
+
+
+@pytest.mark.parametrize("kinds", [(["few", "many"], []), (["few"], ["negative"])])
+@pytest.mark.parametrize("method", ["fractional", "surrogate"])
+def test_blocks_of_positions_are_walked_as_by_hand(method, kinds):
+    # Bins are read row by row, or by column where these are laid out; there are several blocks.
+    rng = np.random.default_rng(0)
+    window, lengths = (2, 1), [1, 300, 0, 2, 290, 40]
+    table = erase(make_table(*kinds, lengths, rng), 0.2, 0)
+    labels = [all_of(rng.normal(size=table.n_positions))]
+    arrays = grow(table, window, labels, Rules(max_depth=5, missing=method))
+    (tree,) = read_trees(arrays)
+    some = range(0, table.n_positions, 10)
+    expected = [[value_at(table, tree, t)] for t in some]
+    for bins in (table.to_kernel(), _core.TreeData(table.to_kernel(), *window)):
+        scores = np.zeros((table.n_positions, 1))
+        _core.Forest(arrays, 1).add_scores(bins, scores, scores, 2)
+        np.testing.assert_array_equal(scores[some], expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_examples_are_shared_by_threads(method):
+    rng = np.random.default_rng(0)
+    table = erase(make_table(["few", "many"], [], [20_000], rng), 0.2, 0)
+    labels = [all_of(rng.normal(size=table.n_positions))]
+    rules = with_method(Rules(max_depth=4), method, table)
+    expected = grow(table, (0, 0), labels, rules)
+    assert_equal_arrays(grow(table, (0, 0), labels, rules, 4), expected)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
