@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
-from hedgerow.trees.missing import METHODS, impute_bins
+from hedgerow.trees.missing import METHODS, fill_missing, impute_bins
 from reference.growing import (
     all_of,
     assert_equal_arrays,
@@ -213,6 +213,16 @@ def test_fills_that_do_not_fit(fills, message):
     rules = Rules(missing="impute", fills=fills).to_kernel()
     with pytest.raises(ValueError, match=message):
         _core.grow_trees(data, list_examples([all_of([1, -1])]), rules, 0, 1)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 0), (1400, 3), (2, 5000)])
+def test_missing_values_are_filled(shape):
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 4, shape).astype(np.uint8)
+    fills = rng.integers(1, 4, shape[1]).astype(np.uint8)
+    expected = np.where(bins == 0, fills, bins)
+    fill_missing(bins, fills)
+    np.testing.assert_array_equal(bins, expected)
 
 
 def test_what_is_imputed():
