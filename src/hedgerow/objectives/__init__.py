@@ -13,7 +13,13 @@ from hedgerow.objectives.max_margin import MaxMargin
 from hedgerow.objectives.of_marginals import OfMarginals
 from hedgerow.objectives.softmax_margin import SoftmaxMargin
 from hedgerow.objectives.targets import Partial, Targets
-from hedgerow.objectives.training_objective import Measured, ScoredPart, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import (
+    Measured,
+    PairCounts,
+    ScoredPart,
+    Slopes,
+    TrainingObjective,
+)
 
 __all__ = [
     "F1",
@@ -28,6 +34,7 @@ __all__ = [
     "Objective",
     "ObjectiveParameters",
     "OfMarginals",
+    "PairCounts",
     "Partial",
     "Pointwise",
     "ScoredPart",

@@ -66,6 +66,7 @@ class MaxMargin(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        counts: bool = False,
     ) -> Measured:
         """The hinge losses of all sequences."""
         assert targets.partial is None

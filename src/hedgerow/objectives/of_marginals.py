@@ -45,6 +45,7 @@ class OfMarginals(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        counts: bool = False,
     ) -> Measured:
         """The loss, and the marginals that it depends on."""
         weights = targets.mean_weights
@@ -78,7 +79,13 @@ class OfMarginals(TrainingObjective):
         return loss.value, np.concatenate(codes)
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
+        self,
+        parts: Sequence[Part],
+        targets: Targets,
+        *,
+        n_threads: int,
+        mixing: bool = False,
+        counts: bool = False,
     ) -> Iterator[tuple[Part, Measured]]:
         """The function may depend on all marginals, so all are computed before any slope."""
         marginals = np.empty((len(targets.codes), targets.n_labels))

@@ -69,10 +69,16 @@ class SoftmaxMargin(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        counts: bool = False,
     ) -> Measured:
         """What the likelihood measures, for scores with costs."""
         return LIKELIHOOD.measure(
-            self._add_costs(scores, targets), targets, n_threads=n_threads, out=out, mixing=mixing
+            self._add_costs(scores, targets),
+            targets,
+            n_threads=n_threads,
+            out=out,
+            mixing=mixing,
+            counts=counts,
         )
 
     def evaluate(

@@ -18,11 +18,12 @@ from hedgerow.decoding import Decode, decode_scores
 from hedgerow.exact_sums import ExactTotal
 from hedgerow.labels import Labels
 from hedgerow.objectives.targets import Targets
-from hedgerow.trellis import Posteriors, Scores
+from hedgerow.trellis import PairsByLabel, Posteriors, Scores
 
 __all__ = [
     "EdgeCounts",
     "Measured",
+    "PairCounts",
     "ScoredPart",
     "Slopes",
     "TrainingObjective",
@@ -54,6 +55,15 @@ class EdgeCounts:
     """(N,) the edge that the labels take into each position, -1 if none."""
     weights: NDArray[np.float64] | None
     """(N,) how much each position counts; None is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """The same for pairs of many labels, all positions counted as 1."""
+
+    expected: PairsByLabel
+    observed: NDArray[np.int32]
+    """(N,) the pair that the labels take into each position, -1 if none."""
 
 
 class Measured(ABC):
@@ -91,7 +101,7 @@ class Measured(ABC):
         """Marginals of the edges, in their shape; not available after `slopes`."""
         raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")
 
-    def edge_counts(self) -> EdgeCounts | None:
+    def edge_counts(self) -> EdgeCounts | PairCounts | None:
         """Counts from which the slopes of the edges are computed; None if they are not counts."""
         return None
 
@@ -167,11 +177,13 @@ class TrainingObjective(ABC):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        counts: bool = False,
     ) -> Measured:
         """The loss at some scores. ``out`` (N, K), where given, receives the marginals.
 
         ``mixing`` says whether mixing rates will be needed too, which some objectives compute in
-        the same pass, see `Posteriors.mixing`.
+        the same pass, see `Posteriors.mixing`; ``counts`` whether `Measured.edge_counts` will be
+        called, and no slopes or marginals of edges where it has some.
         """
 
     @abstractmethod
@@ -184,7 +196,13 @@ class TrainingObjective(ABC):
         """
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
+        self,
+        parts: Sequence[Part],
+        targets: Targets,
+        *,
+        n_threads: int,
+        mixing: bool = False,
+        counts: bool = False,
     ) -> Iterator[tuple[Part, Measured]]:
         """Measure a training set part by part; totals and slopes of arcs add up.
 
@@ -194,7 +212,12 @@ class TrainingObjective(ABC):
         for part in parts:
             out = part.empty_slopes()
             measured = self.measure(
-                part.scores(), part.targets, n_threads=n_threads, out=out, mixing=mixing
+                part.scores(),
+                part.targets,
+                n_threads=n_threads,
+                out=out,
+                mixing=mixing,
+                counts=counts,
             )
             yield part, measured
 

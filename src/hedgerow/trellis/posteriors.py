@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis.reading import read_codes, read_weights
 from hedgerow.trellis.tree_graph import inference
-from hedgerow.trellis.trellis import Mixing, Outputs, Scores
+from hedgerow.trellis.trellis import Mixing, Outputs, PairsByLabel, Scores
 
 __all__ = [
     "Pairs",
@@ -45,6 +45,8 @@ class Posteriors:
     """(S,) log probability of the given labels."""
     mixing: Mixing | None
     """How strongly labels depend on each other, if it was computed in the same pass."""
+    by_label: PairsByLabel | None
+    """Probabilities of label pairs by label, instead of ``pairs``."""
 
     @classmethod
     def of(cls, out: Outputs) -> Posteriors:
