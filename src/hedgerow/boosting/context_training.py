@@ -28,7 +28,7 @@ from hedgerow.boosting.tree_training import (
 )
 from hedgerow.exact_sums import ExactTotal
 from hedgerow.graph import find_roots
-from hedgerow.objectives import Measured, PairCounts, Targets, TrainingObjective
+from hedgerow.objectives import EdgeMemory, Measured, PairCounts, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
@@ -153,6 +153,8 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
+        # Examples without probabilities, and slopes, are not made of counts.
+        self._memory = EdgeMemory(counts=settings.newton and not settings.have_directions)
         targets, offsets = self.targets, self.targets.offsets
         self._parts = []
         for first, stop in cut_runs(offsets, scores.run_size):
@@ -221,12 +223,10 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         *,
         learns: bool = False,
     ) -> Iterator[tuple[_Run, Measured]]:
-        # Without probabilities, examples are made of gradients.
-        counts = learns and self.settings.newton and self._edge_slopes is None
         runs = [_Run(part, scores, arcs, self._slopes) for part in self._parts]
         n_threads = self.settings.n_threads
         return objective.measure_parts(
-            runs, self.targets, n_threads=n_threads, mixing=learns, counts=counts
+            runs, self.targets, n_threads=n_threads, mixing=learns, memory=self._memory
         )
 
     def _find_unit(
@@ -255,13 +255,12 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         if isinstance(counts, PairCounts):
             sums.slopes += found.arc_slopes()
             counts.observed[firsts] = run.targets.codes[firsts]
-            expected, observed = counts.expected, counts.observed
             self.learner.add_pairs(
                 positions.start,
                 offsets,
-                expected.probs,
-                expected.observed,
-                observed,
+                counts.expected.probs,
+                counts.expected.observed,
+                counts.observed,
                 marginals,
                 gammas,
             )

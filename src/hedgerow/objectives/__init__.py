@@ -14,6 +14,7 @@ from hedgerow.objectives.of_marginals import OfMarginals
 from hedgerow.objectives.softmax_margin import SoftmaxMargin
 from hedgerow.objectives.targets import Partial, Targets
 from hedgerow.objectives.training_objective import (
+    EdgeMemory,
     Measured,
     PairCounts,
     ScoredPart,
@@ -24,6 +25,7 @@ from hedgerow.objectives.training_objective import (
 __all__ = [
     "F1",
     "Accuracy",
+    "EdgeMemory",
     "ExpectedAccuracy",
     "F1Average",
     "LabelCosts",

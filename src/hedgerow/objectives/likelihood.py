@@ -14,6 +14,7 @@ from hedgerow.exact_sums import ExactTotal
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import (
     EdgeCounts,
+    EdgeMemory,
     Measured,
     PairCounts,
     Slopes,
@@ -57,10 +58,10 @@ class Likelihood(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
-        counts: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """Negative log-likelihood, and the expected counts from which its gradient is computed."""
-        posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing, counts=counts)
+        posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing, memory=memory)
         assert posteriors.log_likelihoods is not None
         partial, given = targets.partial, None
         if partial is not None:
@@ -216,12 +217,9 @@ def _posteriors(
     out: NDArray[np.float64] | None,
     *,
     mixing: bool = False,
-    counts: bool = False,
+    memory: EdgeMemory | None = None,
 ) -> Posteriors:
-    """As `forward_backward` finds them, without a check of targets that were checked before.
-
-    ``counts``: pairs are needed for `Expectations.edge_counts` only.
-    """
+    """As `forward_backward` finds them, without a check of targets that were checked before."""
     pairs: Pairs = "sum" if scores.edges is None else "each"
     if targets.position_weights is not None:
         return weighted_forward_backward(
@@ -233,11 +231,13 @@ def _posteriors(
             n_threads=n_threads,
         )
     kernels, by_label = inference(scores), None
-    if counts and targets.partial is None and targets.weights is None:
-        by_label = kernels.empty_by_label(scores)
+    has_counts = targets.partial is None and targets.weights is None
+    if memory is not None and memory.counts and has_counts:
+        by_label = kernels.empty_by_label(scores, memory.borrow)
     if by_label is not None:
         pairs = "sum"
-    found = allocate(scores, pairs, out, likelihoods=True)
+    empty = np.empty if memory is None else memory.borrow
+    found = allocate(scores, pairs, out, likelihoods=True, empty=empty)
     found = replace(found, by_label=by_label)
     if mixing:
         found = replace(found, mixing=kernels.empty_mixing(scores))

@@ -6,6 +6,7 @@ of the loss with respect to these scores, and knows nothing else about the objec
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hedgerow.trellis import PairsByLabel, Posteriors, Scores
 
 __all__ = [
     "EdgeCounts",
+    "EdgeMemory",
     "Measured",
     "PairCounts",
     "ScoredPart",
@@ -29,6 +31,8 @@ __all__ = [
     "TrainingObjective",
     "evaluate_parts",
 ]
+
+AnyFloat = TypeVar("AnyFloat", np.float32, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,28 @@ class PairCounts:
     expected: PairsByLabel
     observed: NDArray[np.int32]
     """(N,) the pair that the labels take into each position, -1 if none."""
+
+
+class EdgeMemory:
+    """Memory for the marginals of edges, which is the same for one part after another.
+
+    Parameters
+    ----------
+    counts
+        Whether `Measured.edge_counts` will be called, and no slopes or marginals of edges where it
+        has some.
+    """
+
+    def __init__(self, *, counts: bool) -> None:
+        self.counts = counts
+        self._bytes = np.empty(0, np.uint8)
+
+    def borrow(self, shape: tuple[int, ...], dtype: type[AnyFloat]) -> NDArray[AnyFloat]:
+        """An array, until the next call."""
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(self._bytes) < n_bytes:
+            self._bytes = np.empty(n_bytes, np.uint8)
+        return self._bytes[:n_bytes].view(dtype).reshape(shape)
 
 
 class Measured(ABC):
@@ -177,13 +203,12 @@ class TrainingObjective(ABC):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
-        counts: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """The loss at some scores. ``out`` (N, K), where given, receives the marginals.
 
         ``mixing`` says whether mixing rates will be needed too, which some objectives compute in
-        the same pass, see `Posteriors.mixing`; ``counts`` whether `Measured.edge_counts` will be
-        called, and no slopes or marginals of edges where it has some.
+        the same pass, see `Posteriors.mixing`; ``memory`` may be used for marginals of edges.
         """
 
     @abstractmethod
@@ -202,7 +227,7 @@ class TrainingObjective(ABC):
         *,
         n_threads: int,
         mixing: bool = False,
-        counts: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Iterator[tuple[Part, Measured]]:
         """Measure a training set part by part; totals and slopes of arcs add up.
 
@@ -217,7 +242,7 @@ class TrainingObjective(ABC):
                 n_threads=n_threads,
                 out=out,
                 mixing=mixing,
-                counts=counts,
+                memory=memory,
             )
             yield part, measured
 

@@ -14,7 +14,15 @@ from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
-from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, PairsByLabel, Scores, Trellis
+from hedgerow.trellis.trellis import (
+    EdgeContexts,
+    Empty,
+    Mixing,
+    Outputs,
+    PairsByLabel,
+    Scores,
+    Trellis,
+)
 
 __all__ = ["Chain"]
 
@@ -195,13 +203,13 @@ class Chain(Trellis):
         """Arrays for `mixing` if there are edges, otherwise None."""
         return None if scores.edges is None else allocate_mixing(scores)
 
-    def empty_by_label(self, scores: Scores) -> PairsByLabel | None:
+    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
         """Arrays if there are edges and many labels, otherwise None."""
         n_positions, n_labels = scores.n_positions, self.n_labels
         if scores.edges is None or n_labels < _core.FEWEST_LABELS_OF_PAIRS:
             return None
         stride = -(-n_labels // _core.LANES) * _core.LANES
-        probs = np.empty((n_positions, n_labels, stride), np.float32)
+        probs = empty((n_positions, n_labels, stride), np.float32)
         return PairsByLabel(probs, np.empty(n_positions))
 
     def mixing(

@@ -9,7 +9,9 @@ check arguments, allocate results, and call the kernels.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,19 @@ from numpy.typing import NDArray
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs
 
-__all__ = ["EdgeContexts", "Inference", "Mixing", "Outputs", "PairsByLabel", "Scores", "Trellis"]
+__all__ = [
+    "EdgeContexts",
+    "Empty",
+    "Inference",
+    "Mixing",
+    "Outputs",
+    "PairsByLabel",
+    "Scores",
+    "Trellis",
+]
+
+# Allocates an array of a shape and a dtype, as `numpy.empty` does.
+Empty = Callable[[tuple[int, ...], Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,10 +255,10 @@ class Inference(ABC):
         """
         return None
 
-    def empty_by_label(self, scores: Scores) -> PairsByLabel | None:
+    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
         """Arrays for pairs by label, if `fill_posteriors` can fill them; otherwise None.
 
-        It then needs labels.
+        It then needs labels. ``empty`` allocates the larger one.
         """
         return None
 
