@@ -25,10 +25,9 @@ class BackwardMixing {
     likely_ = likely;
     if (out_ != nullptr) from_previous_ = out_->node_gammas[begin_ + t];
   }
-  // The pair of t and t + 1 that is nearly certain, see add_pairs.
-  HEDGEROW_INLINE int64_t likely_pair(int64_t stride) const {
-    return likely_ < 0 || likely_after_ < 0 ? -1 : likely_ * stride + likely_after_;
-  }
+  // The labels of t and t + 1 that are nearly certain.
+  HEDGEROW_INLINE int64_t likely() const { return likely_; }
+  HEDGEROW_INLINE int64_t likely_after() const { return likely_after_; }
   // That of the pairs of t and t + 1, by how much the sequence counts.
   HEDGEROW_INLINE double pair_gamma() const {
     if (out_ == nullptr) return 0.0;
@@ -83,7 +82,8 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       sum_grid_(out.bound),
       curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
-      rows_(static_cast<size_t>(arcs.stride) * 6) {
+      rows_(static_cast<size_t>(arcs.stride) * 6),
+      waiting_pairs_(scores.n_labels) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride);
@@ -219,7 +219,10 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const bool pair_sums = !sums_.empty(), edges = edges_.given();
   const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
+  const PairTables tables{pair_sums ? sums_.data() : nullptr, weight, sum_grid_,
+                          curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_};
   keep_tables();
+  waiting_pairs_.clear();
   int n_waiting = 0;
 
   std::fill(alpha, alpha + stride, 0.0);
@@ -239,33 +242,33 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
+    if (t + 1 < length && (edges ? pairs.wanted_in_double() : pairs.wanted())) {
+      fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
+      pairs.close(t + 1);
+    }
     if (edges) {
       mixing.arrive(t, curvature_.empty() ? -1 : find_likely(product, n_labels, stride));
       if (t + 1 < length) {
-        const PairTables tables{pairs.wanted() ? pairs.row(t + 1) : nullptr,
-                                pair_sums ? sums_.data() : nullptr,
-                                weight,
-                                sum_grid_,
-                                curvature_.empty() ? nullptr : curvature_.data(),
-                                mixing.pair_gamma(),
-                                curvature_grid_};
-        add_pairs(alpha, matrix, after, n_labels, stride, mixing.likely_pair(stride), tables,
-                  scratch);
-        if (pairs.wanted()) pairs.close(t + 1);
+        float* by_label = nullptr;
+        if (pairs.by_label() != nullptr) {
+          const int64_t position = scores_.offsets[sequence] + t + 1;
+          const int32_t* labels = pairs.by_label()->labels + position;
+          by_label = pairs.by_label()->at(position, n_labels);
+          pairs.by_label()->observed[position] = alpha[labels[-1]] *
+                                                 matrix[int64_t{labels[-1]} * stride + labels[0]] *
+                                                 after[labels[0]];
+        }
+        waiting_pairs_.add(alpha, matrix, after, mixing.pair_gamma(), mixing.likely(),
+                           mixing.likely_after(), product, by_label);
         if (mixing_ != nullptr)
           mixing.leave(rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch));
       }
       mixing.write();
-    } else if (t + 1 < length) {
-      if (pairs.wanted()) {
-        fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
-        pairs.close(t + 1);
-      }
-      if (pair_sums) {
-        scale_row(weight, alpha, stride, waiting + n_waiting * stride);
-        scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
-        ++n_waiting;
-      }
+      if (waiting_pairs_.full() || t == 0 || !edges_.keeps(t)) waiting_pairs_.flush(tables);
+    } else if (t + 1 < length && pair_sums) {
+      scale_row(weight, alpha, stride, waiting + n_waiting * stride);
+      scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
+      ++n_waiting;
     }
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
       add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, sums_.data());

@@ -14,6 +14,7 @@
 #include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/edge_factors.hpp"
+#include "trellis/edge_pairs.hpp"
 
 namespace hedgerow {
 
@@ -73,6 +74,7 @@ class ScaledChain {
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
   PaddedVector rows_;           // (6, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
+  WaitingPairs waiting_pairs_;  // the same where there are edges
   PaddedVector sums_;           // (stride, stride) of pairs; empty if they are not wanted
   PaddedVector curvature_;      // (stride, stride); empty if that of pairs is not wanted
   // Copies to restore if a sequence turns out to need log space.

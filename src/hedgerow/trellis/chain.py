@@ -14,7 +14,15 @@ from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
-from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import (
+    EdgeContexts,
+    Empty,
+    Mixing,
+    Outputs,
+    PairsByLabel,
+    Scores,
+    Trellis,
+)
 
 __all__ = ["Chain"]
 
@@ -106,6 +114,7 @@ class Chain(Trellis):
             weights,
             n_threads,
             scores.bound,
+            None if out.by_label is None else (out.by_label.probs, out.by_label.observed),
         )
 
     def fill_weighted_posteriors(
@@ -193,6 +202,15 @@ class Chain(Trellis):
     def empty_mixing(self, scores: Scores) -> Mixing | None:
         """Arrays for `mixing` if there are edges, otherwise None."""
         return None if scores.edges is None else allocate_mixing(scores)
+
+    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
+        """Arrays if there are edges and many labels, otherwise None."""
+        n_positions, n_labels = scores.n_positions, self.n_labels
+        if scores.edges is None or n_labels < _core.FEWEST_LABELS_OF_PAIRS:
+            return None
+        stride = -(-n_labels // _core.LANES) * _core.LANES
+        probs = empty((n_positions, n_labels, stride), np.float32)
+        return PairsByLabel(probs, np.empty(n_positions))
 
     def mixing(
         self,
