@@ -23,7 +23,7 @@ void check_lengths(const TreeArrays& trees) {
                             trees.outside_left.size(), trees.sets.size(), trees.lefts.size(),
                             trees.values.size(), trees.gains.size(), trees.weights.size()})
     require(size == n_nodes, "arrays of trees must have an entry for each node");
-  require(trees.left_sets.size() % kSetBytes == 0, "a set of bins has 32 bytes");
+  require(trees.left_sets.size() % kSetBytes == 0, "a set of bins must have 32 bytes");
   require(trees.fractions.empty() || trees.fractions.size() == n_nodes,
           "fractions must have an entry for each node, or none");
 }

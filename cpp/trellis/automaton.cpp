@@ -86,7 +86,7 @@ void check_tables(const AutomatonTables& tables) {
   const int n_labels = tables.n_labels, n_states = tables.n_states, n_arcs = tables.n_arcs;
   require(n_labels >= 1 && n_states > n_labels && n_arcs >= n_labels,
           "an automaton needs a state and an arc for every label");
-  require(tables.failures[0] == -1, "state 0 has no failure state");
+  require(tables.failures[0] == -1, "state 0 must not have a failure state");
   for (int s = 1; s < n_states; ++s) {
     require(tables.failures[s] >= 0 && tables.failures[s] < s,
             "a failure state must come before its state");

@@ -116,8 +116,8 @@ class TreeCRF(Estimator):
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
         Groups of columns that may interact: all splits on a path from the root to a leaf use
         columns of one group. Columns in no group form one more group. "pairwise": any two columns;
-        "no_interactions": each column by itself. A column is the same at all positions of the
-        window; for dicts, a key stands for all its values.
+        "no_interactions": each column by itself. A column stands for all positions of the window;
+        for dicts, a key stands for all its values.
     newton : bool, default True
         Whether to use second derivatives (curvature). False: first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"

@@ -70,7 +70,7 @@ def put(name, place, value):
         (put("sets", 2, 1), "tree 0: a set of bins is out of range"),
         (put("sets", 2, -2), "tree 0: a set of bins is out of range"),
         ({"left_sets": np.empty(0, np.uint8)}, "tree 0: a set of bins is out of range"),
-        ({"left_sets": np.zeros(33, np.uint8)}, "a set of bins has 32 bytes"),
+        ({"left_sets": np.zeros(33, np.uint8)}, "a set of bins must have 32 bytes"),
         (put("cuts", 0, 0), "tree 0: a split has nothing on its left"),
         (put("sets", 2, -1), "tree 0: a split has nothing on its left"),
         (put("values", 5, np.nan), "tree 1: a value is not finite"),

@@ -148,7 +148,7 @@ class Chain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Derivatives, see `Trellis`; slower for extreme scores, by an automaton of all pairs."""
+        """Derivatives, see `Trellis`; extreme scores need an automaton, which is slower."""
         assert out.marginals is not None
         refused = np.empty(scores.n_sequences, dtype=np.uint8)
         _core.fill_tangents(
