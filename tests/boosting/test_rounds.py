@@ -28,7 +28,9 @@ def test_coefficients_are_those_of_all_directions_added_up(moves, seed):
 
 
 def test_rounds_that_are_not_there_cannot_be_kept():
-    columns = SimpleNamespace(n_asked=1)
+    columns = SimpleNamespace(
+        n_asked=1, n_columns=1, categorical=np.array([False]), cut_offsets=np.array([0, 1])
+    )
     rounds = Rounds.begin(Forest.join(1, []), np.zeros(0), 0, have_directions=True)
     for _ in range(3):
         rounds.add(Part(make_stump(cuts=1), 0.5, 0.25), rounds.weights)
