@@ -64,7 +64,7 @@ void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
 Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
   const Split& split = parent.split;
   if (data_.is_label(split.column)) return part_by_contexts(tree, parent);
-  if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent);
+  if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, false);
   if (missing_.method == MissingMethod::kFractional) {
     const double share = note_fraction(tree, parent);
     if (split.known != parent.total) return part_by_fractions(tree, parent, share);
@@ -76,8 +76,8 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
 Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
   WideSum left = parent.split.left;
   if (missing_.leaves_out() && !data_.is_label(parent.split.column)) {
-    if (missing_.method == MissingMethod::kSurrogate || tree.rows != nullptr)
-      return part(tree, parent);
+    if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, true);
+    if (tree.rows != nullptr) return part(tree, parent);
     left += left_of_missing(tree, parent, note_fraction(tree, parent));
   }
   return {OpenNode{.total = left}, OpenNode{}};
@@ -356,8 +356,9 @@ Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
 }
 
 // The children of a node by a question about a column: where it is missing, surrogates answer.
-// The child with fewer known values has a histogram.
-Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& parent) {
+// The child with fewer known values has a histogram, unless both are leaves.
+Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& parent,
+                                         bool are_leaves) {
   std::vector<int64_t> n_left = mark_sides(parent, true);
   uint8_t* marks = parent.space->goes_left.data() + parent.first;
   const Split& split = parent.split;
@@ -382,21 +383,28 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
                                 is_left},
                                split, choice_.of_surrogates(tree, parent), tree.directions);
   builder_.give_back(std::move(missing));
+  const std::vector<uint8_t> answers = find_sides_by(surrogates, split, data_, by_side[kNoSide]);
   WideSum left_total = split.left;
   std::vector<int32_t> joining;  // positions that join those with a histogram
-  for (int64_t i = 0; i < parent.n_examples(); ++i) {
-    if (marks[i] != kNoSide) continue;
-    const int32_t t = parent.positions[i];
-    const bool goes_left = goes_left_by(surrogates, split, data_, t);
-    marks[i] = goes_left ? kLeftSide : kRightSide;
-    n_left[i / kPieceSize] += goes_left;
-    if (goes_left) left_total += parent.space->sums[t];
-    if (goes_left == is_left) joining.push_back(t);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const int32_t t = by_side[kNoSide][i];
+    left_total += parent.space->sums[t].only_if(answers[i] == kLeftSide);
+    if ((answers[i] == kLeftSide) == is_left) joining.push_back(t);
+  }
+  if (are_leaves) {
+    builder_.give_back(std::move(fewer));
+    return {OpenNode{.total = left_total}, OpenNode{}};
   }
   if (!joining.empty()) {
     std::unique_ptr<Histogram> more = count_side(joining);
     add(*fewer, *more);
     builder_.give_back(std::move(more));
+  }
+  const uint8_t* answer = answers.data();
+  for (int64_t i = 0; i < parent.n_examples(); ++i) {
+    if (marks[i] != kNoSide) continue;
+    marks[i] = *answer++;
+    n_left[i / kPieceSize] += marks[i];
   }
   auto children = part_marked(parent, n_left, left_total);
   (is_left ? children.first : children.second).histogram = std::move(fewer);

@@ -56,7 +56,7 @@ class Partitioner {
   Children part_by_fractions(const GrowingTree& tree, const OpenNode& parent, double share);
   Children divide_rows(const GrowingTree& tree, const OpenNode& parent, double share);
   WideSum left_of_missing(const GrowingTree& tree, const OpenNode& parent, double share);
-  Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent);
+  Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent, bool are_leaves);
 
   std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out);
   Children part_marked(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces,

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "trees/data.hpp"
+#include "trees/grown_tree.hpp"
 #include "trees/split.hpp"
 
 namespace hedgerow {
@@ -15,10 +16,15 @@ enum Side : uint8_t { kRightSide = 0, kLeftSide = 1, kNoSide = 2 };
 class Sides {
  public:
   // Missing values have no side if `leaves_out`, otherwise that of the split.
-  Sides(const TreeData& data, const Split& split, bool leaves_out) : data_(data), split_(split) {
-    for (int bin = 0; bin <= data.bins().n_bins[split.column]; ++bin)
-      of_bins_[bin] = contains(split.left_bins, static_cast<uint8_t>(bin)) ? kLeftSide : kRightSide;
+  Sides(const TreeData& data, const Split& split, bool leaves_out)
+      : Sides(data, split.column, split.offset, split.left_bins,
+              split.outside_left ? kLeftSide : kRightSide) {
     if (leaves_out) of_bins_[0] = kNoSide;
+  }
+  // Neither missing values nor what is outside have a side.
+  Sides(const TreeData& data, const Surrogate& surrogate)
+      : Sides(data, surrogate.column, surrogate.offset, surrogate.left_bins, kNoSide) {
+    of_bins_[0] = kNoSide;
   }
 
   // Fills the sides of some positions, and returns how many of them go left.
@@ -47,17 +53,23 @@ class Sides {
   }
 
  private:
+  Sides(const TreeData& data, int32_t column, int offset, const BinSet& left_bins, Side outside)
+      : data_(data), column_(column), offset_(offset), outside_(outside) {
+    for (int bin = 0; bin <= data.bins().n_bins[column]; ++bin)
+      of_bins_[bin] = contains(left_bins, static_cast<uint8_t>(bin)) ? kLeftSide : kRightSide;
+  }
+
   // use(side_of), where side_of(t) is the side of position t.
   template <class Use>
   int64_t with_side_of(const Use& use) const {
-    const int offset = split_.offset;
-    const uint8_t outside = split_.outside_left ? kLeftSide : kRightSide;
+    const int offset = offset_;
+    const uint8_t outside = outside_;
     const auto holds = [&](int32_t t) { return data_.room().holds(t, offset); };
-    if (split_.column >= data_.bins().n_dense)
+    if (column_ >= data_.bins().n_dense)
       return use([&](int32_t t) {
-        return holds(t) ? of_bins_[data_.bin_at(t, split_.column, offset)] : outside;
+        return holds(t) ? of_bins_[data_.bin_at(t, column_, offset)] : outside;
       });
-    const uint8_t* column = data_.column(split_.column);
+    const uint8_t* column = data_.column(column_);
     if (offset == 0) return use([&](int32_t t) { return of_bins_[column[t]]; });
     return use([&](int32_t t) {
       return holds(t) ? of_bins_[column[data_.room().row(t, offset)]] : outside;
@@ -65,7 +77,9 @@ class Sides {
   }
 
   const TreeData& data_;
-  const Split& split_;
+  int32_t column_;
+  int offset_;
+  Side outside_;                      // of what is beyond the ends of a sequence
   std::array<uint8_t, 256> of_bins_;  // as many as the column has
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 
 #include "trees/column_rules.hpp"
+#include "trees/sides.hpp"
 
 namespace hedgerow {
 namespace {
@@ -175,13 +177,26 @@ std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& 
       *node.all.histogram);
 }
 
-bool goes_left_by(const std::vector<Surrogate>& surrogates, const Split& split,
-                  const TreeData& data, int32_t position) {
+std::vector<uint8_t> find_sides_by(const std::vector<Surrogate>& surrogates, const Split& split,
+                                   const TreeData& data, std::span<const int32_t> positions) {
+  const uint8_t usual = contains(split.left_bins, 0) ? kLeftSide : kRightSide;
+  std::vector<uint8_t> sides(positions.size(), usual), found(positions.size());
+  // Positions without a side so far, and their places among all.
+  std::vector<int32_t> open(positions.begin(), positions.end()), places(positions.size());
+  std::iota(places.begin(), places.end(), 0);
   for (const Surrogate& surrogate : surrogates) {
-    const uint8_t bin = data.bin_at(position, surrogate.column, surrogate.offset);
-    if (bin != 0) return contains(surrogate.left_bins, bin);
+    Sides(data, surrogate).fill(open, found.data());
+    size_t n_open = 0;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const bool is_open = found[i] == kNoSide;
+      sides[places[i]] = is_open ? usual : found[i];
+      open[n_open] = open[i];
+      places[n_open] = places[i];
+      n_open += is_open;
+    }
+    open.resize(n_open);
   }
-  return contains(split.left_bins, 0);
+  return sides;
 }
 
 }  // namespace hedgerow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trees/data.hpp"
@@ -37,9 +38,9 @@ std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& 
                                        const Split& split, const uint8_t* features,
                                        const int8_t* directions);
 
-// Whether a position goes left by the first surrogate that is not missing there, nor outside; if
-// there is none, by the split's own way of missing values.
-bool goes_left_by(const std::vector<Surrogate>& surrogates, const Split& split,
-                  const TreeData& data, int32_t position);
+// The sides of positions, by the first surrogate that is not missing there, nor outside; if there
+// is none, by the split's own way of missing values.
+std::vector<uint8_t> find_sides_by(const std::vector<Surrogate>& surrogates, const Split& split,
+                                   const TreeData& data, std::span<const int32_t> positions);
 
 }  // namespace hedgerow
