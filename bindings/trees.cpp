@@ -340,7 +340,7 @@ void bind_trees(nb::module_& module) {
   nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
       .def(nb::init<>());
   nb::enum_<NegativeWeight>(module, "NegativeWeight",
-                            "How much examples of labels not observed count that are drawn.")
+                            "The weight of the negative examples that are drawn.")
       .value("UNBIASED", NegativeWeight::kUnbiased)
       .value("NONE", NegativeWeight::kNone)
       .value("BALANCED", NegativeWeight::kBalanced);
@@ -361,7 +361,7 @@ void bind_trees(nb::module_& module) {
   module.attr("GRADIENT_FACTOR") = MagnitudeGrid::kGradients;
   module.attr("CURVATURE_FACTOR") = MagnitudeGrid::kCurvatures;
   nb::class_<Contexts>(module, "Contexts",
-                       "Labels before a position, as far as trees may ask about them.")
+                       "Labels before a position, as far as trees may split on them.")
       .def(nb::new_(&read_contexts), nb::arg("n_labels"), array("labels"), array("before"),
            "Edge e of a position leads to the label ``labels[e]``, -1 if it is never taken, and\n"
            "``before[e]`` are 1 + the labels one, two ... positions before, 0 if not known.")
@@ -387,7 +387,7 @@ void bind_trees(nb::module_& module) {
            optional_array("codes") = nb::none(), nb::arg("key"),
            optional_array("identities") = nb::none(), nb::arg("n_threads"))
       .def("n_rows", &ContextExamples::n_rows, nb::arg("output"));
-  nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
+  nb::class_<GrowthRules>(module, "GrowthRules", "Limits on the growth and the values of a tree.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
@@ -403,7 +403,7 @@ void bind_trees(nb::module_& module) {
       .def_ro("colsample_bytree", &GrowthRules::colsample_bytree)
       .def_ro("colsample_bynode", &GrowthRules::colsample_bynode);
   nb::class_<ColumnRules>(module, "ColumnRules",
-                          "Which way scores go with a column, and which columns may meet.")
+                          "Monotone constraints, and groups of columns that may interact.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),
            optional_array("directions") = nb::none(), optional_array("group_offsets") = nb::none(),
            optional_array("group_columns") = nb::none(), nb::arg("max_columns") = 0)

@@ -18,7 +18,7 @@ def groups_for_fewer_rows():
     "A",
     ValueError,
     "group 'a' occurs again at row 2 after it began at row 0; the rows of a group must be",
-    "consecutive: sort X, y and groups by group first (stably, to keep the order within)",
+    "consecutive: sort X, y and groups by group first (stably, to keep the order within a group)",
 )
 def groups_that_come_back():
     trees().fit(ROWS, LABELS, groups=["a", "b"] * 8)

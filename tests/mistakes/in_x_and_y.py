@@ -199,8 +199,8 @@ def one_sequence_of_dicts():
 @mistake(
     "A",
     TypeError,
-    "X mixes forms: X[0] is of form 'array' and X[1] of form 'frame'; give all sequences in one",
-    "form",
+    "X mixes forms: X[0] is an array of numbers and X[1] is a DataFrame; give all sequences in",
+    "one form",
 )
 def arrays_and_frames():
     trees().fit([X[0], *(pd.DataFrame(x) for x in X[1:])], Y)

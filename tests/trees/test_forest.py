@@ -373,7 +373,7 @@ def test_bins_and_scores_must_fit_the_forest():
     bins = table.to_kernel()
     good = np.zeros((table.n_positions, 2))
     other = make_table(["few"], ["there or not"], [9, 30], np.random.default_rng(1))
-    with pytest.raises(ValueError, match="the trees ask about columns that do not exist"):
+    with pytest.raises(ValueError, match="the trees split on columns that do not exist"):
         forest.add_scores(other.to_kernel(), good, good, 1)
     for wrong in (good[:, :1].copy(), good[:-1]):
         with pytest.raises(ValueError, match="scores must have a row for each position and a col"):

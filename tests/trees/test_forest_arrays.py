@@ -131,10 +131,10 @@ SURROGATES = {
             for f in (-0.1, 1.1, np.nan)
         ),
         *(
-            ({name: SURROGATES[name][:-1]}, "arrays of surrogates must have an entry for each")
+            ({name: SURROGATES[name][:-1]}, "of surrogates must have an entry for each surrogate")
             for name in list(SURROGATES)[1:]
         ),
-        ({"surrogate_starts": np.empty(0, np.int64)}, "surrogates have no splits"),
+        ({"surrogate_starts": np.empty(0, np.int64)}, "are surrogates, but no surrogate_starts"),
         *(
             ({"surrogate_starts": np.array(starts)}, "surrogates do not belong to the nodes one")
             for starts in ([0, 2], [1, 2, 2, 2, 2, 2, 2], [0, 2, 1, 2, 2, 2, 2], [0] * 7)

@@ -179,5 +179,5 @@ def _read_directions(state: State, forest: Forest) -> list[Part]:
     parts = [Part(Forest.join(forest.n_outputs, rounds[:n_before]))]
     parts += map(Part, rounds[n_before:], steps.tolist(), carries.tolist())
     largest = np.abs(coefficients(parts)).max()
-    require(largest <= LARGEST_WEIGHT, "its carries are out of range")
+    require(largest <= LARGEST_WEIGHT, "its shares of previous directions are out of range")
     return parts

@@ -72,7 +72,7 @@ def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
         if is_number and len(steps) >= FEWEST_STEPS and (steps > 0).all():
             yield series.name, "rises from row to row in every sequence, like a time"
         elif is_whole and n_values == len(starts) >= FEWEST_IDS and not steps.any():
-            yield series.name, "is the same throughout each sequence and in no other, like an id"
+            yield series.name, "has one value per sequence, different in each, like an id"
         elif n_values == n_rows >= FEWEST_STEPS and not is_number:
             yield series.name, "is different in every row, like an id"
 

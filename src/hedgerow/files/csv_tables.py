@@ -151,7 +151,7 @@ def _read_rows(
         raise FileError(
             path,
             f"expected {len(rows)} rows from here on, got {len(table)}; look for a quote that is "
-            "not closed, or for a line break without a line feed",
+            "not closed, or for a carriage return without a line feed",
             lines[0],
         )
     return table.append_column(ROW, pa.array(rows, pa.binary()))

@@ -125,11 +125,12 @@ def write_report(
 
     Examples
     --------
+    >>> import tempfile
     >>> from hedgerow import LinearCRF
     >>> from hedgerow.report import write_report
     >>> X, y = [[{"word": "the"}, {"word": "man"}]], [["D", "N"]]
-    >>> folder = getfixture("tmp_path")
-    >>> write_report(LinearCRF().fit(X, y), folder / "report.html", X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(LinearCRF().fit(X, y), f"{folder}/report.html", X, y)
     []
     """
     _check_model(model, "model")

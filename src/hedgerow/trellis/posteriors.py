@@ -75,8 +75,8 @@ def forward_backward(
         "sum" for the expected number of times each arc is taken, "each" also for the marginals of
         label pairs at every position (of arcs if there are edges of arcs), None for neither.
     patterns
-        Label patterns whose probabilities at every position are computed, by the arcs that end in
-        them.
+        Label patterns whose probabilities at every position are computed, given by the arcs that
+        end in each of them.
     weights
         (S,) weight of each sequence in ``arc_sums``; None is 1.
     mixing

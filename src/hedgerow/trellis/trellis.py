@@ -127,7 +127,11 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How strongly the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
+    """How strongly the labels of N positions depend on their neighbours, see `Trellis.mixing`.
+
+    gamma is the factor of p (1 - p) in a bound on the curvature: 2 if labels are independent, and
+    larger the more they depend on each other.
+    """
 
     nodes: NDArray[np.float32]
     """(N,) gamma of all labels at a position, or (N, K) of each label."""
