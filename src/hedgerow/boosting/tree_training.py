@@ -259,24 +259,13 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         round_number: int | None,
     ) -> Measured:
         """All at once, with mixing rates if a round learns from them."""
-        return self._measure(objective, scores, arcs, mixing=round_number is not None)
-
-    def _measure(
-        self,
-        objective: TrainingObjective,
-        scores: NodeScores,
-        arcs: NDArray[np.float64],
-        *,
-        mixing: bool,
-    ) -> Measured:
         (run,) = scores.runs(arcs)
         self._known = None
+        run = replace(run, bound=self.targets.bound)
+        mixing = round_number is not None and self.learns_as_it_measures
+        n_threads = self.settings.n_threads
         return objective.measure(
-            replace(run, bound=self.targets.bound),
-            self.targets,
-            n_threads=self.settings.n_threads,
-            out=self._marginals,
-            mixing=mixing and self.learns_as_it_measures,
+            run, self.targets, n_threads=n_threads, out=self._marginals, mixing=mixing
         )
 
     def measure_along(
@@ -291,7 +280,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 
         A line search tries several steps, and needs mixing rates only of the last.
         """
-        found = self._measure(objective, scores, arcs, mixing=False)
+        found = self.measure(objective, scores, arcs, None)
         self._known = found.slopes(self._own_gradients())
         slope = direction.slope_by((self._known.nodes,), self.targets.comm)
         return Along(found, slope, self._known.arcs)
