@@ -18,6 +18,7 @@
 
 #include "no_gil.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/pattern_marginals.hpp"
 
 namespace hedgerow::bindings {
@@ -88,6 +89,16 @@ template <class T>
 void check_edges(const OptionalArray<T, 3>& edges, size_t n_positions, size_t n_labels) {
   check_shape(edges, {n_positions, n_labels, n_labels},
               "edges and pairs must have shape (positions, labels, labels)");
+}
+
+// Probabilities of label pairs by label: see PairsByLabel.
+template <class Probs, class Observed>
+void check_by_label(const Probs& probs, const Observed& observed, size_t n_positions,
+                    size_t n_labels) {
+  check_shape(probs,
+              {n_positions, n_labels, static_cast<size_t>(padded(static_cast<int>(n_labels)))},
+              "pairs by label must have shape (positions, labels, labels rounded up)");
+  check_shape(observed, {n_positions}, "observed pairs must have an entry for each position");
 }
 
 // Edges over an automaton, of label pairs (N, K, K) or of arcs (N, A), or marginals of these.

@@ -21,10 +21,9 @@ void visit_arrays(Visit visit) {
   visit("tree_offsets", &TreeArrays::tree_offsets,
         "(T + 1,) int64. Nodes ``tree_offsets[i]`` to ``tree_offsets[i + 1]`` are tree i.");
   visit("outputs", &TreeArrays::outputs, "(T,) int32. The output whose score a tree adds to.");
-  visit("columns", &TreeArrays::columns,
-        "int32, by node. Column that a split asks about, -1 for a leaf.");
+  visit("columns", &TreeArrays::columns, "int32, by node. Column of a split, -1 for a leaf.");
   visit("offsets", &TreeArrays::offsets,
-        "int32, by node. At which position the column is looked at, relative to the one scored.");
+        "int32, by node. Position of the column's value, relative to the one that is scored.");
   visit("cuts", &TreeArrays::cuts,
         "uint8, by node. Bins 1 to this one go left; 0 for a split by categories.");
   visit("missing_left", &TreeArrays::missing_left,
@@ -50,11 +49,10 @@ void visit_arrays(Visit visit) {
   visit("surrogate_starts", &TreeArrays::surrogate_starts,
         "int64, (number of nodes + 1,). Surrogates ``surrogate_starts[n]`` to "
         "``surrogate_starts[n + 1]`` are those of node n, the best first: where its value is "
-        "missing, the first whose own value is there answers. Empty if there are none.");
-  visit("surrogate_columns", &TreeArrays::surrogate_columns,
-        "int32, by surrogate. Column that it asks about.");
+        "missing, the first one whose own value is known is used. Empty if there are none.");
+  visit("surrogate_columns", &TreeArrays::surrogate_columns, "int32, by surrogate. Its column.");
   visit("surrogate_offsets", &TreeArrays::surrogate_offsets,
-        "int32, by surrogate. At which position, relative to the one scored.");
+        "int32, by surrogate. Position of its value, relative to the one that is scored.");
   visit("surrogate_cuts", &TreeArrays::surrogate_cuts,
         "uint8, by surrogate. Bins 1 to this one go left; 0 for categories.");
   visit("surrogate_reversed", &TreeArrays::surrogate_reversed,
@@ -116,7 +114,7 @@ Arrays arrays_of_forest(nb::handle_t<Forest> forest) {
 void check_scores(const Forest& forest, size_t n_positions, size_t n_columns, const Table& scores,
                   const Array<double, 2>& out) {
   check(n_columns >= static_cast<size_t>(forest.n_columns()),
-        "the trees ask about columns that do not exist");
+        "the trees split on columns that do not exist");
   check_shape(scores, {n_positions, static_cast<size_t>(forest.n_outputs())},
               "scores must have a row for each position and a column for each output");
   check_shape(out, {scores.shape(0), scores.shape(1)}, "out must have the shape of scores");
@@ -143,7 +141,7 @@ void add_training_scores(const Forest& forest, const TreeData& data, Table score
 void add_scores_of_values(const Forest& forest, const ColumnValues& values, Table scores,
                           Array<double, 2> out, int n_threads) {
   check_scores(forest, values.n_positions(), values.n_columns(), scores, out);
-  check(forest.asks_numbers(), "the trees do not ask about numbers alone");
+  check(forest.asks_numbers(), "the trees do not split on numbers only");
   visit_numbers(values.numbers, [&]<class Value>(const Value* numbers) {
     const ValueTable<Value> table{static_cast<int64_t>(values.n_positions()),
                                   static_cast<int64_t>(values.n_columns()),
@@ -159,7 +157,7 @@ ContextForest read_context_forest(const Forest& forest, const Contexts& contexts
                                   int32_t first_label_column) {
   check(forest.n_outputs() == contexts.n_outputs(), "contexts have another number of labels");
   check(forest.n_columns() <= first_label_column + contexts.n_lags(),
-        "a split asks about a label that no context has");
+        "there are splits on a label that no context has");
   return ContextForest(forest, contexts, first_label_column);
 }
 
@@ -167,7 +165,7 @@ void add_context_scores(const ContextForest& forest, const Bins& bins, Table nod
                         Array<const float, 2> edges, Array<double, 2> out_nodes,
                         Array<float, 2> out_edges, int n_threads) {
   check(forest.n_columns() <= bins.table.n_columns(),
-        "the trees ask about columns that do not exist");
+        "the trees split on columns that do not exist");
   const size_t n_positions = bins.dense.shape(0);
   const auto n_labels = static_cast<size_t>(forest.n_outputs());
   const auto n_edges = static_cast<size_t>(forest.n_edges());
@@ -199,7 +197,7 @@ void write_edges(Array<const float, 2> edges, std::optional<Table> others, Array
 
 void bind_forest(nb::module_& module) {
   nb::class_<ContextForest>(module, "ContextForest",
-                            "Trees that ask about labels before a position, ready to be walked.")
+                            "Trees that split on labels before a position, ready to be walked.")
       .def(nb::new_(&read_context_forest), nb::arg("forest"), nb::arg("contexts"),
            nb::arg("first_label_column"))
       .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
@@ -224,7 +222,7 @@ void bind_forest(nb::module_& module) {
           "tree_weights", [](const Forest& self) { return view(self.tree_weights()); },
           "(T,) float64. What the values of a tree are multiplied by.")
       .def_prop_ro("n_outputs", &Forest::n_outputs, "Number of outputs.")
-      .def_prop_ro("n_columns", &Forest::n_columns, "Splits ask about columns below this only.")
+      .def_prop_ro("n_columns", &Forest::n_columns, "Splits use only columns below this number.")
       .def_prop_ro(
           "n_trees", [](const Forest& self) { return self.trees().n_trees(); }, "T.")
       .def_prop_ro(
@@ -232,10 +230,10 @@ void bind_forest(nb::module_& module) {
           "R.")
       .def(nb::new_(&read_forest), nb::arg("arrays"), nb::arg("n_outputs"),
            nb::arg("n_columns").none() = nb::none(),
-           "Trees from the arrays that `arrays` gives; raises ValueError if they are none, or ask\n"
-           "about a column from n_columns on.")
+           "Trees from the output of `arrays`; raises ValueError if the arrays are not valid, or\n"
+           "if a tree splits on column n_columns or a later one.")
       .def_static("join", &join, nb::arg("n_outputs"), nb::arg("parts"),
-                  "One forest of the rounds of several; of none if there are none.")
+                  "One forest with the rounds of several forests, which may be none.")
       .def("scaled", &Forest::scaled, nb::arg("factor"),
            "The same trees, with all their weights multiplied; the arrays are shared.")
       .def("arrays", &arrays_of_forest, "All arrays by name.")
@@ -243,11 +241,12 @@ void bind_forest(nb::module_& module) {
            nb::arg("n_threads"),
            "Fill out (N, n_outputs) with the scores and what all trees add to them.")
       .def("add_scores", &add_training_scores, nb::arg("data"), array("scores"), array("out"),
-           nb::arg("n_threads"), "The same for what trees are grown from, which is faster.")
+           nb::arg("n_threads"), "The same for the data that trees are grown on, which is faster.")
       .def("walks_values", &Forest::walks_values, nb::arg("n_positions"),
-           "Whether so many positions are sooner walked with their values than binned before.")
+           "Whether walking this many positions with their values is faster than binning them "
+           "first.")
       .def("add_scores", &add_scores_of_values, nb::arg("values"), array("scores"), array("out"),
-           nb::arg("n_threads"), "The same from values, for trees that ask about numbers alone.")
+           nb::arg("n_threads"), "The same from values, for trees that split on numbers only.")
       .def("__reduce__", [](nb::handle_t<Forest> self) -> nb::typed<nb::tuple, nb::any, nb::any> {
         return nb::make_tuple(self.type(),
                               nb::make_tuple(arrays_of_forest(self), self.attr("n_outputs")));

@@ -13,6 +13,7 @@
 #include "trees/device_trees.hpp"
 #include "trees/grow.hpp"
 #include "trees/shared_growth.hpp"
+#include "trellis/edge_pairs.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -126,6 +127,34 @@ Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> befor
                   {before.data(), before.size()});
 }
 
+// What the examples of some more sequences depend on beside their derivatives; see Sampling.
+struct AddedExamples {
+  double trim;
+  std::optional<Doubles> scales;
+  OptionalArray<const uint8_t, 1> selected;
+  double bound;
+  int n_threads;
+};
+
+void add_examples(ContextExamples& examples, const EdgeDerivatives& derivatives,
+                  const AddedExamples& more) {
+  const int64_t first = derivatives.first_position;
+  check(first >= 0 && first >= examples.n_positions(), "positions must come in order");
+  const auto end = static_cast<size_t>(first + derivatives.n_positions);
+  check(end < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
+  for (int64_t t = 0; derivatives.observed && t < derivatives.n_positions; ++t)
+    check(derivatives.observed[t] < examples.contexts().n_edges(),
+          "an observed edge is out of range");
+  check(!more.scales || more.scales->shape(0) >= end,
+        "scales must have an entry for each position");
+  check(!more.selected || more.selected->shape(0) >= end,
+        "selected must have an entry for each position");
+  Sampling sampling{more.trim, data_or_null(more.scales), data_or_null(more.selected), 0.0, nullptr,
+                    0};
+  sampling.bound = more.bound;
+  run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, more.n_threads, stop); });
+}
+
 void add_context_examples(ContextExamples& examples, int64_t first_position, Offsets offsets,
                           Table gradients, std::optional<Table> probabilities,
                           Array<const float, 1> curvatures, std::optional<Codes> observed,
@@ -135,24 +164,16 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
   const size_t n_positions = gradients.shape(0);
   const auto n_edges = static_cast<size_t>(examples.contexts().n_edges());
   check_offsets(offsets, n_positions);
-  check(first_position >= 0 && first_position >= examples.n_positions(),
-        "positions must come in order");
-  const size_t end = static_cast<size_t>(first_position) + n_positions;
-  check(end < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(gradients.shape(1) == n_edges, "gradients must have an entry for each position and edge");
   check_shape(probabilities, {n_positions, n_edges},
               "probabilities must have an entry for each position and edge");
   check_shape(curvatures, {n_positions}, "curvatures must have an entry for each position");
   check_shape(observed, {n_positions}, "observed must have an edge for each position");
-  for (size_t t = 0; observed && t < n_positions; ++t)
-    check(observed->data()[t] < static_cast<int64_t>(n_edges), "an observed edge is out of range");
   check_shape(weights, {n_positions}, "weights must have an entry for each position");
   check_shape(parents, {n_positions}, "parents must have an entry for each position");
   check_shape(totals, {n_positions, static_cast<size_t>(examples.n_outputs())},
               "totals must have an entry for each position and output");
   check(observed || !totals, "totals are for expected counts");
-  check(!scales || scales->shape(0) >= end, "scales must have an entry for each position");
-  check(!selected || selected->shape(0) >= end, "selected must have an entry for each position");
   const EdgeDerivatives derivatives{first_position,
                                     static_cast<int64_t>(n_positions),
                                     static_cast<int64_t>(offsets.shape(0)) - 1,
@@ -164,9 +185,38 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
                                     data_or_null(weights),
                                     data_or_null(parents),
                                     data_or_null(totals)};
-  Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
-  sampling.bound = bound;
-  run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
+  add_examples(examples, derivatives, {trim, scales, selected, bound, n_threads});
+}
+
+void add_pair_examples(ContextExamples& examples, int64_t first_position, Offsets offsets,
+                       Array<const float, 3> by_label, Doubles observed_probs, Codes observed,
+                       Table totals, Array<const float, 1> curvatures, double trim,
+                       std::optional<Doubles> scales, OptionalArray<const uint8_t, 1> selected,
+                       double bound, int n_threads) {
+  const size_t n_positions = totals.shape(0);
+  const auto n_outputs = static_cast<size_t>(examples.n_outputs());
+  check(examples.contexts().are_pairs() && n_outputs >= PairsByLabel::kFewestLabels,
+        "only pairs of many labels come by label");
+  check_offsets(offsets, n_positions);
+  check_by_label(by_label, observed_probs, n_positions, n_outputs);
+  check_shape(totals, {n_positions, n_outputs},
+              "totals must have an entry for each position and output");
+  check_shape(curvatures, {n_positions}, "curvatures must have an entry for each position");
+  check_shape(observed, {n_positions}, "observed must have an edge for each position");
+  EdgeDerivatives derivatives{first_position,
+                              static_cast<int64_t>(n_positions),
+                              static_cast<int64_t>(offsets.shape(0)) - 1,
+                              offsets.data(),
+                              nullptr,
+                              nullptr,
+                              curvatures.data(),
+                              observed.data(),
+                              nullptr,
+                              nullptr,
+                              totals.data()};
+  derivatives.by_label = by_label.data();
+  derivatives.observed_probs = observed_probs.data();
+  add_examples(examples, derivatives, {trim, scales, selected, bound, n_threads});
 }
 
 void draw_context_examples(ContextExamples& examples, double share, double negative_ratio,
@@ -340,7 +390,7 @@ void bind_trees(nb::module_& module) {
   nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
       .def(nb::init<>());
   nb::enum_<NegativeWeight>(module, "NegativeWeight",
-                            "How much examples of labels not observed count that are drawn.")
+                            "The weight of the negative examples that are drawn.")
       .value("UNBIASED", NegativeWeight::kUnbiased)
       .value("NONE", NegativeWeight::kNone)
       .value("BALANCED", NegativeWeight::kBalanced);
@@ -361,7 +411,7 @@ void bind_trees(nb::module_& module) {
   module.attr("GRADIENT_FACTOR") = MagnitudeGrid::kGradients;
   module.attr("CURVATURE_FACTOR") = MagnitudeGrid::kCurvatures;
   nb::class_<Contexts>(module, "Contexts",
-                       "Labels before a position, as far as trees may ask about them.")
+                       "Labels before a position, as far as trees may split on them.")
       .def(nb::new_(&read_contexts), nb::arg("n_labels"), array("labels"), array("before"),
            "Edge e of a position leads to the label ``labels[e]``, -1 if it is never taken, and\n"
            "``before[e]`` are 1 + the labels one, two ... positions before, 0 if not known.")
@@ -382,12 +432,17 @@ void bind_trees(nb::module_& module) {
            optional_array("parents") = nb::none(), optional_array("totals") = nb::none(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("bound") = 0.0, nb::arg("n_threads"))
+      .def("add_pairs", &add_pair_examples, nb::arg("first_position"), array("offsets"),
+           array("by_label"), array("observed_probs"), array("observed"), array("totals"),
+           array("curvatures"), nb::kw_only(), nb::arg("trim"),
+           optional_array("scales") = nb::none(), optional_array("selected") = nb::none(),
+           nb::arg("bound") = 0.0, nb::arg("n_threads"))
       .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
            optional_array("codes") = nb::none(), nb::arg("key"),
            optional_array("identities") = nb::none(), nb::arg("n_threads"))
       .def("n_rows", &ContextExamples::n_rows, nb::arg("output"));
-  nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
+  nb::class_<GrowthRules>(module, "GrowthRules", "Limits on the growth and the values of a tree.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
@@ -403,7 +458,7 @@ void bind_trees(nb::module_& module) {
       .def_ro("colsample_bytree", &GrowthRules::colsample_bytree)
       .def_ro("colsample_bynode", &GrowthRules::colsample_bynode);
   nb::class_<ColumnRules>(module, "ColumnRules",
-                          "Which way scores go with a column, and which columns may meet.")
+                          "Monotone constraints, and groups of columns that may interact.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),
            optional_array("directions") = nb::none(), optional_array("group_offsets") = nb::none(),
            optional_array("group_columns") = nb::none(), nb::arg("max_columns") = 0)

@@ -44,6 +44,9 @@ ChainPosteriors read_outputs(const Table& nodes, const Offsets& offsets,
 // Gammas of nodes and edges, and the curvature of pairs.
 using Gammas = std::optional<std::tuple<Array<float, 1>, Array<float, 1>, Array<double, 2>>>;
 
+// Pair posteriors by label, and those of the labels that were passed: see PairsByLabel.
+using ByLabel = std::optional<std::tuple<Array<float, 3>, Array<double, 1>>>;
+
 MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
                          const std::optional<Doubles>& weights, const Array<float, 1>& node_gammas,
                          const OptionalArray<float, 1>& edge_gammas,
@@ -61,13 +64,15 @@ MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
 }  // namespace
 
 void bind_trellis(nb::module_& module) {
+  module.attr("LANES") = kLanes;
+  module.attr("FEWEST_LABELS_OF_PAIRS") = PairsByLabel::kFewestLabels;
   module.def(
       "fill_posteriors",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, std::optional<Codes> labels,
          OptionalArray<double, 1> log_z, OptionalArray<double, 1> log_likelihoods,
          OptionalArray<double, 2> marginals, OptionalArray<double, 2> pair_sums,
          OptionalArray<double, 3> pairs, Patterns patterns, Gammas mixing,
-         std::optional<Doubles> weights, int n_threads, double bound) {
+         std::optional<Doubles> weights, int n_threads, double bound, ByLabel by_label) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
                                            pair_sums, pairs, weights);
@@ -84,7 +89,15 @@ void bind_trellis(nb::module_& module) {
           out.mixing = &*bounds;
         }
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
-        check(labels || !log_likelihoods, "log_likelihoods need labels");
+        check(labels || !(log_likelihoods || by_label),
+              "log_likelihoods and pairs by label need labels");
+        std::optional<PairsByLabel> pairs_by_label;
+        if (by_label) {
+          const auto& [probs, observed] = *by_label;
+          check_by_label(probs, observed, nodes.shape(0), nodes.shape(1));
+          pairs_by_label = {probs.data(), labels->data(), observed.data()};
+          out.by_label = &*pairs_by_label;
+        }
         run_kernel([&](Stop& stop) {
           fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
         });
@@ -93,7 +106,7 @@ void bind_trellis(nb::module_& module) {
       optional_array("labels"), optional_array("log_z"), optional_array("log_likelihoods"),
       optional_array("marginals"), optional_array("pair_sums"), optional_array("pairs"),
       optional_array("patterns"), optional_array("mixing"), optional_array("weights"),
-      nb::arg("n_threads"), nb::arg("bound") = 0.0);
+      nb::arg("n_threads"), nb::arg("bound") = 0.0, optional_array("by_label") = nb::none());
   module.def("posteriors_give_mixing", &posteriors_give_mixing, nb::arg("n_labels"),
              nb::arg("edges"));
   module.def(

@@ -37,9 +37,12 @@
 #if defined(__GNUC__)
 #define HEDGEROW_RESTRICT __restrict__
 #define HEDGEROW_PREFETCH(address) __builtin_prefetch(address)
+// Into the second-level cache alone.
+#define HEDGEROW_PREFETCH_FAR(address) __builtin_prefetch(address, 0, 2)
 #else
 #define HEDGEROW_RESTRICT __restrict
 #define HEDGEROW_PREFETCH(address) static_cast<void>(address)
+#define HEDGEROW_PREFETCH_FAR(address) static_cast<void>(address)
 #endif
 
 namespace hedgerow {

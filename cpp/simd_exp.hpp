@@ -29,6 +29,10 @@ using EightLanes = double __attribute__((vector_size(64)));
 
 HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
 HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
+// a, or 0 where b is less than `least`.
+HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes a) {
+  return b >= least ? a : EightLanes{};
+}
 template <class Vector>
 HEDGEROW_INLINE Vector broadcast_to(double x) {
   return x - Vector{};

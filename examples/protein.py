@@ -36,7 +36,7 @@ def make_proteins(n_proteins: int, rng: np.random.Generator) -> Proteins:
 
 
 def draw_residue(kind: str, t: int, rng: np.random.Generator) -> str:
-    """In half of the cases a residue that its structure favours; in strands every other one."""
+    """In half of the cases a residue that its structure favours; in strands only at even t."""
     if rng.random() < 0.5 and not (kind == "e" and t % 2):
         return str(rng.choice(list(FAVOURED[kind])))
     return str(rng.choice(list(RESIDUES)))

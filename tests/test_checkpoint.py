@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import tempfile
 import time
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -205,7 +204,7 @@ FORGED = {
         ("steps", np.ones(99), "it has more steps than rounds"),
         ("steps", np.nan, "steps is not finite"),
         ("steps", np.ones(1), "carries has the wrong shape"),
-        ("carries", 1e30, "its carries are out of range"),
+        ("carries", 1e30, "its shares of previous directions are out of range"),
         ("conjugate_rounds", -1, "conjugate_rounds is not a valid number"),
         ("direction.weights", np.zeros(1), "direction.weights has the wrong shape"),
         ("direction.weights_before", np.inf, "direction.weights_before is not finite"),
@@ -232,8 +231,8 @@ FORGED = {
         ("bundle.at_centre", np.full((1, 11), 1e100), APART),
         ("bundle.squares", np.array([-1.0]), APART),
         ("bundle.offsets", np.zeros(99), "its number of planes is out of range"),
-        ("bundle.figures", -np.ones(3), "its pull is out of range"),
-        ("bundle.figures", np.array([1e120, 1, 0]), "its pull is out of range"),
+        ("bundle.figures", -np.ones(3), "its step control is out of range"),
+        ("bundle.figures", np.array([1e120, 1, 0]), "its step control is out of range"),
         ("bundle.figures", np.array([1, 1e120, 0]), "its loss and bound are not valid"),
         ("bundle.figures", np.array([1, 1e-9, 1]), "its loss and bound are not valid"),
         ("bundle.step_shares", np.zeros(11), "the shares of its planes do not add up to 1"),
@@ -341,9 +340,7 @@ def start_long(kind, path):
     forks = "fork" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if forks else "spawn")
     process = context.Process(target=train_long, args=(kind, Checkpoint(path, every=1)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
-        process.start()
+    process.start()
     return process
 
 

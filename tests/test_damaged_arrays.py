@@ -8,7 +8,18 @@ import pytest
 import hedgerow
 from hedgerow import LinearCRF, ModelFileError, TreeCRF
 from reference.estimators import ESTIMATORS
-from reference.model_files import FULL, INVALID, alter, changed, file_of, put, refuses_file
+from reference.model_files import (
+    CHUNKS,
+    FRAMES,
+    FULL,
+    INVALID,
+    alter,
+    changed,
+    file_of,
+    put,
+    refuses_file,
+    take_apart,
+)
 from reference.trainings import saved
 
 NODE_TENSORS = [
@@ -211,6 +222,22 @@ def test_offsets_that_wrap_around_where_labels_are_in_order(tmp_path):
     crf = LinearCRF().fit([[{"p": 1}, {"q": 1}], [{"r": 1}]], [["a", "b"], ["c"]])
     change = changed("attributes.offsets", put(slice(1, 3), WRAPPING))
     refuses_file(alter(saved(crf, tmp_path), change), f"{INVALID}attributes.offsets decreases")
+
+
+def test_surrogates_that_do_not_fit_their_columns(tmp_path):
+    crf = TreeCRF(missing="surrogate", transitions="trees", n_rounds=3, max_depth=2)
+    data = saved(crf.fit(FRAMES, CHUNKS), tmp_path)
+    sets = take_apart(data)[1].tensors["trees.surrogate_sets"]
+    text, number = np.flatnonzero(sets >= 0)[0], np.flatnonzero(sets < 0)[0]
+    damages = [
+        ("surrogate_cuts", number, 0, "a surrogate does not fit its column"),
+        ("surrogate_cuts", number, 255, "a surrogate does not fit its column"),
+        ("surrogate_sets", number, 0, "a surrogate does not fit its column"),
+        ("surrogate_sets", text, -1, "a surrogate does not fit its column"),
+        ("surrogate_columns", text, 4, "a surrogate is not a column of the input"),  # a label
+    ]
+    for name, place, value, message in damages:
+        refuses_file(alter(data, changed(f"trees.{name}", put(place, value))), message)
 
 
 def test_constraints_that_leave_nothing_are_an_error_when_used(estimator):

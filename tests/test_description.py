@@ -155,13 +155,13 @@ class Named(namedtuple("Named", "power"), Brier):
         (Mixed(print), r"objective.first is of type builtin_function_or_method; expected"),
         (Mixed(Mixed(print)), r"objective.first.first is of type builtin_function_or_method"),
         (More(1), r"objective.lock is of type object; expected"),
-        (Slots(), r"objective is a Slots, whose attributes are not its whole state"),
-        (BelowSlots(), r"objective is a Slots, whose attributes are not its whole state"),
-        (Weights(a=1), r"objective is a dict, whose attributes are not its whole state"),
-        (Named(1), r"objective is a tuple, whose attributes are not its whole state"),
+        (Slots(), r"objective is a Slots, whose attributes do not hold its whole state"),
+        (BelowSlots(), r"objective is a Slots, whose attributes do not hold its whole state"),
+        (Weights(a=1), r"objective is a dict, whose attributes do not hold its whole state"),
+        (Named(1), r"objective is a tuple, whose attributes do not hold its whole state"),
         (
             SimpleNamespace(value=print, gradient=print),
-            r"objective is a SimpleNamespace, whose attributes are not its whole state",
+            r"objective is a SimpleNamespace, whose attributes do not hold its whole state",
         ),
     ],
 )

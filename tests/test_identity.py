@@ -29,6 +29,36 @@ def test_by_content():
     assert there[3] == back[0]
 
 
+def test_digests_of_bytes():
+    """Sequences of all lengths, which are digested side by side, against one word at a time."""
+
+    def mix(number):
+        number = (number + 0x9E3779B97F4A7C15) % 2**64
+        number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        number = (number ^ (number >> 27)) * 0x94D049BB133111EB % 2**64
+        return number ^ (number >> 31)
+
+    def digest(*parts):
+        found = 0
+        for part in parts:
+            found = mix(found ^ len(part))
+            for first in range(0, len(part), 8):
+                found = mix(found ^ int.from_bytes(part[first : first + 8], "little"))
+        return found
+
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 9, (2, 70))
+    rows = [rng.integers(0, 256, (lengths[i].sum(), 3 - i)).astype(np.uint8) for i in range(2)]
+    bounds = [np.concatenate([[0], np.cumsum(lengths[i])]) for i in range(2)]
+    expected = [
+        digest(*(rows[i][bounds[i][s] : bounds[i][s + 1]].tobytes() for i in range(2)))
+        for s in range(70)
+    ]
+    for n_threads in (1, 2):
+        found = _core.digest_sequences(list(zip(rows, bounds, strict=True)), 70, n_threads)
+        assert found.tolist() == expected
+
+
 def test_categories_may_have_other_numbers():
     frame = pd.DataFrame({"text": ["b", "a", None, "c", "b"]})
     sequences = encode(frame, np.array([0, 0, 1, 2, 2]), None)

@@ -78,7 +78,7 @@ def test_the_group_column_is_left_alone(to_frame):
 def test_the_function_of_scikit_learn_leads_to_this_one():
     crf = TreeCRF(group_column="walk", n_rounds=1, n_jobs=1).fit(TABLE, LABELS)
     message = (
-        r"sort X and y by column 'walk' first \(stably, to keep the order within\). "
+        r"sort X and y by column 'walk' first \(stably, to keep the order within a group\). "
         "sklearn.inspection.permutation_importance shuffles that column too; use "
         "hedgerow.inspection.permutation_importance, which leaves it as it is"
     )

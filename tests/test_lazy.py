@@ -64,7 +64,6 @@ def test_pickles_leave_out_what_was_computed_also_while_they_are_made():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_another_thread_computes():
     begun, end = threading.Event(), threading.Event()
     slow = Square(3, before=lambda: (begun.set(), end.wait(60)))

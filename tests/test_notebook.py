@@ -77,7 +77,7 @@ def test_early_stopping_shows_what_was_kept():
     assert f"{crf.n_rounds_} of {len(crf.history_['loss'])}, the best on the eval set" in html
     assert f"at round {crf.best_round_}" in html
     html = crf.set_params(n_rounds=1).fit(X * 5, Y * 5)._repr_html_()
-    assert ", the best on what was held out: 1" in html
+    assert ", the best on held-out sequences: 1" in html
 
 
 def test_an_explanation(crf):

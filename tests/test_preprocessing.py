@@ -196,7 +196,7 @@ def test_transformers_that_learn_from_labels_see_those_that_are_known(gap):
         (scaler(), X, Y[:2], ValueError, "y has 4 labels but X has 8 positions; pass one label"),
         (scaler(), 3, None, TypeError, "X is of type int; expected a list of 2-D arrays"),
         (scaler(), [], None, ValueError, "X is empty; expected at least one sequence"),
-        (scaler(), [X[0], X[1].tolist()], None, TypeError, r"X mixes forms: X\[0\] is of form 'ar"),
+        (scaler(), [X[0], X[1].tolist()], None, TypeError, r"X mixes forms: X\[0\] is an arra"),
         (scaler(), [X[0], X[1][:0]], None, ValueError, r"X\[1\] is empty; a sequence needs at"),
         (scaler(), [X[0], "ab"], None, TypeError, r"X\[1\] is a str, not a sequence; expected"),
         (

@@ -9,6 +9,7 @@ is its own: the script starts itself again with ``--side NAME:PART``.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -20,7 +21,7 @@ import common
 
 Result = TypeVar("Result")
 
-NOT_SETTINGS = ("experiment", "data", "plots", "side", "folder")
+NOT_SETTINGS = ("experiment", "data", "plots", "side", "folder", "finished")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,36 @@ def run_trainings(
 
     found: list[Result] = Parallel(n_jobs=jobs or -1)(delayed(train)(*case) for case in cases)
     return found
+
+
+def resume_trainings(
+    train: Callable[..., Any],
+    cases: dict[str, tuple[Any, ...]],
+    jobs: int | None,
+    file: Path | None,
+) -> dict[str, Any]:
+    """Results by case, as `run_trainings`, except that those in the file are not computed again.
+
+    Each result is added to the file as soon as it is there, as a line of JSON, so that a run that
+    was stopped can be continued; several runs at a time may share the file.
+    """
+    from joblib import Parallel, delayed
+
+    found: dict[str, Any] = {}
+    if file is not None and file.exists():
+        found = dict(json.loads(line) for line in file.read_text().splitlines())
+    left = {name: case for name, case in cases.items() if name not in found}
+    parallel = Parallel(n_jobs=jobs or -1, return_as="generator_unordered")
+    for name, result in parallel(delayed(run_named)(train, *pair) for pair in left.items()):
+        found[name] = result
+        if file is not None:
+            with file.open("a") as lines:
+                lines.write(json.dumps([name, result]) + "\n")
+    return {name: found[name] for name in cases}
+
+
+def run_named(train: Callable[..., Any], name: str, case: tuple[Any, ...]) -> tuple[str, Any]:
+    return name, train(*case)
 
 
 def load_experiment(paper: str, name: str) -> ModuleType:

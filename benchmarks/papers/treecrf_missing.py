@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import common
 import numpy as np
 import trees_common
-from experiments import run_trainings
+from experiments import resume_trainings
 from treecrf_tasks import TASKS, Task, Texts, read_task
 from treecrf_training import (
     FIRST_ORDER,
@@ -74,6 +74,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trees", choices=TREES, default="pairs")
     parser.add_argument("--columns", choices=("indicators", "letters"), default="indicators")
     parser.add_argument("--rounds", type=int, default=MAX_ROUNDS, help="most rounds")
+    parser.add_argument(
+        "--finished",
+        type=Path,
+        help="file with a line for each training that has finished: a run continues from there",
+    )
     trees_common.add_settings(parser)
 
 
@@ -109,15 +114,15 @@ def build(method: str, reg_lambda: float, n_rounds: int, options: argparse.Names
 
 def try_lambda(
     task: Task, train: Texts, method: str, reg_lambda: float, options: argparse.Namespace
-) -> list[float]:
-    """Accuracy on the third that is held out, after each round."""
+) -> tuple[float, int]:
+    """Best accuracy on the third that is held out, and the number of rounds that reaches it."""
     held = np.random.default_rng(0).permutation(len(train.letters)) % HELD_OUT == 0
     part, aside = train.pick(~held), train.pick(held)
     X, X_aside = encode(task, method, options.columns, part, [aside])
     crf = build(method, reg_lambda, options.rounds, options)
     crf.fit(X, part.labels, eval_set=(X_aside, aside.labels))
     accuracies: list[float] = crf.history_["eval_accuracy"]
-    return accuracies
+    return max(accuracies), int(np.argmax(accuracies)) + 1
 
 
 def train_version(
@@ -137,23 +142,33 @@ def train_version(
     ]
 
 
+def describe(part: str, key: tuple[str, int], options: argparse.Namespace, *rest: object) -> str:
+    """Name of a training: all that its result depends on."""
+    settings = options.trees, options.columns, *options.settings, options.quick
+    return " ".join(map(str, (part, *key, *settings, *rest)))
+
+
 def choose(
-    task: Task, trains: list[Texts], options: argparse.Namespace
+    part: str, task: Task, trains: list[Texts], options: argparse.Namespace
 ) -> dict[tuple[str, int], tuple[float, int]]:
     """Lambda and rounds for each method and training version."""
     lambdas = LAMBDAS[::3] if options.quick else LAMBDAS
     keys = [(method, version) for method in options.methods for version in range(len(trains))]
-    cases = [
-        (task, trains[version], method, reg_lambda, options)
-        for method, version in keys
+    names = {
+        (key, reg_lambda): describe(part, key, options, "tries", reg_lambda, options.rounds)
+        for key in keys
         for reg_lambda in lambdas
-    ]
-    curves = iter(run_trainings(try_lambda, cases, options.jobs))
+    }
+    cases = {
+        name: (task, trains[version], method, reg_lambda, options)
+        for ((method, version), reg_lambda), name in names.items()
+    }
+    tried = resume_trainings(try_lambda, cases, options.jobs, options.finished)
     chosen: dict[tuple[str, int], tuple[float, int]] = {}
     for key in keys:
-        own = [next(curves) for _ in lambdas]
-        best = max(range(len(lambdas)), key=lambda at: max(own[at]))
-        chosen[key] = lambdas[best], int(np.argmax(own[best])) + 1
+        own = {reg_lambda: tried[names[key, reg_lambda]] for reg_lambda in lambdas}
+        best = max(lambdas, key=lambda reg_lambda: own[reg_lambda][0])
+        chosen[key] = best, own[best][1]
     return chosen
 
 
@@ -165,12 +180,19 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
     task = read_task(name, options.data, quick=options.quick)
     trains = erase_versions(task, float(rate), n_versions, test=False)
     tests = erase_versions(task, float(rate), n_versions, test=True)
-    chosen = choose(task, trains, options)
-    cases = [
-        (task, trains[version], tests, method, choice, options)
-        for (method, version), choice in chosen.items()
-    ]
-    right = run_trainings(train_version, cases, options.jobs)
+    chosen = choose(part, task, trains, options)
+    cases = {
+        describe(part, key, options, "chosen", *choice): (
+            task,
+            trains[key[1]],
+            tests,
+            key[0],
+            choice,
+            options,
+        )
+        for key, choice in chosen.items()
+    }
+    right = resume_trainings(train_version, cases, options.jobs, options.finished)
     common.log(f"{part}: {len(cases)} models")
     return {
         "task": name,
@@ -184,7 +206,9 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
                 "rounds": choice[1],
                 "right": counts,
             }
-            for ((method, version), choice), counts in zip(chosen.items(), right, strict=True)
+            for ((method, version), choice), counts in zip(
+                chosen.items(), right.values(), strict=True
+            )
         ],
     }
 

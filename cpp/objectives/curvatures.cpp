@@ -17,12 +17,12 @@ HEDGEROW_INLINE Number smaller(Number a, Number b) {
   return b < a ? b : a;
 }
 
-// Those of one position. gammas: of each label, or one for all
+// Those of n labels, of one position or of several. gammas: of each label, or one for all
 template <bool by_label>
 HEDGEROW_INLINE void fill_row(const double* HEDGEROW_RESTRICT p,
-                              const float* HEDGEROW_RESTRICT gammas, int n_labels, double scale,
+                              const float* HEDGEROW_RESTRICT gammas, int64_t n, double scale,
                               float rate, float modest, float* HEDGEROW_RESTRICT out) {
-  for (int k = 0; k < n_labels; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const float full = gammas[by_label ? k : 0];
     const double gamma = smaller(larger(rate * full, modest), full);
     const double curvature = gamma * p[k] * (1.0 - p[k]);
@@ -32,7 +32,13 @@ HEDGEROW_INLINE void fill_row(const double* HEDGEROW_RESTRICT p,
 
 HEDGEROW_CLONES void fill_rows(const CurvatureTable& table, int64_t first, int64_t end,
                                float* out) {
-  const int n_labels = table.n_labels;
+  const int64_t n_labels = table.n_labels;
+  if (table.gammas_by_label && table.scales == nullptr) {
+    const int64_t begin = first * n_labels;
+    fill_row<true>(table.probabilities + begin, table.gammas + begin, (end - first) * n_labels, 1.0,
+                   table.rate, table.modest, out + begin);
+    return;
+  }
   for (int64_t t = first; t < end; ++t) {
     const double* p = table.probabilities + t * n_labels;
     const double scale = table.scales == nullptr ? 1.0 : table.scales[t];

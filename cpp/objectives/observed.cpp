@@ -18,20 +18,31 @@ void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visi
                       });
 }
 
-// Number of positions whose observed label is the first one with the largest probability.
-HEDGEROW_CLONES int64_t count_first_largest(const double* p, const int32_t* codes,
-                                            int64_t n_positions, int64_t n_outputs) {
+// Number of positions whose observed label is the first one with the largest probability. kOutputs:
+// their number, 0 if it is not known in advance.
+template <int64_t kOutputs>
+HEDGEROW_INLINE int64_t count_largest_of(const double* p, const int32_t* codes, int64_t n_positions,
+                                         int64_t n_outputs) {
+  if (kOutputs > 0) n_outputs = kOutputs;
   int64_t n_right = 0;
   for (int64_t t = 0; t < n_positions; ++t, p += n_outputs) {
     const int64_t code = codes[t];
     if (code < 0) continue;
     const double largest = p[code];
-    int64_t is_wrong = 0;  // as wide as a double, so that several labels are compared at once
+    int64_t is_right = 1;  // as wide as a double, so that several labels are compared at once
     for (int64_t k = 0; k < n_outputs; ++k)
-      is_wrong |= (p[k] < largest || (p[k] == largest && k >= code)) ? 0 : 1;
-    n_right += 1 - is_wrong;
+      is_right &= int64_t{p[k] < largest} | (int64_t{p[k] == largest} & int64_t{k >= code});
+    n_right += is_right;
   }
   return n_right;
+}
+
+// For few outputs a loop over them would take longer than the comparisons.
+HEDGEROW_CLONES int64_t count_first_largest(const double* p, const int32_t* codes,
+                                            int64_t n_positions, int64_t n_outputs) {
+  if (n_outputs == 2) return count_largest_of<2>(p, codes, n_positions, n_outputs);
+  if (n_outputs == 3) return count_largest_of<3>(p, codes, n_positions, n_outputs);
+  return count_largest_of<0>(p, codes, n_positions, n_outputs);
 }
 
 }  // namespace

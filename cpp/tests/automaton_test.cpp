@@ -325,7 +325,7 @@ TEST(wrong_tables) {
     CHECK_THROWS(std::invalid_argument, Automaton(grammar.tables()), message);
   };
   CHECK(Automaton(good.tables()).n_states() == 4);
-  check_wrong(&Grammar::failures, 0, 0, "state 0 has no failure state");
+  check_wrong(&Grammar::failures, 0, 0, "state 0 must not have a failure state");
   check_wrong(&Grammar::failures, 2, 2, "a failure state must come before its state");
   check_wrong(&Grammar::targets, 3, 1 << 30, "an arc leads out of range");
   check_wrong(&Grammar::labels, 3, -1, "an arc leads out of range");

@@ -2,6 +2,7 @@
 // holds for both kinds of kernels.
 #include "trellis/chain.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <concepts>
@@ -76,6 +77,33 @@ void check_patterns(const Batch& batch) {
   });
 }
 
+// Pairs by label are those of each position, in single precision.
+void check_by_label(const Batch& batch) {
+  const ChainScores scores = batch.chain();
+  const int64_t n = batch.n_labels(), stride = padded(batch.n_labels());
+  const std::vector<double> pairs = posteriors_of(batch, scores).pairs;
+  std::vector<float> probs(batch.n_positions() * n * stride, NAN);
+  std::vector<double> observed(batch.n_positions(), NAN);
+  std::vector<int32_t> labels;
+  for (int64_t t = 0; t < batch.n_positions(); ++t) labels.push_back(static_cast<int32_t>(t % n));
+  const PairsByLabel by_label{probs.data(), labels.data(), observed.data()};
+  Posteriors nothing(batch);
+  for (auto* field : nothing.fields()) field->clear();
+  auto out = pointers_to(nothing, scores);
+  out.by_label = &by_label;
+  Stop stop(nullptr);
+  fill_posteriors(scores, nullptr, out, 2, stop);
+  for (int64_t s = 0; s < batch.n_sequences(); ++s)
+    for (int64_t t = batch.offsets[s] + 1; t < batch.offsets[s + 1]; ++t) {
+      CHECK(observed[t] == pairs[(t * n + labels[t - 1]) * n + labels[t]]);
+      for (int64_t i = 0; i < n * stride; ++i) {
+        const int64_t k = i / stride, j = i % stride;
+        const double prob = j < n ? pairs[(t * n + j) * n + k] : 0.0;
+        CHECK(probs[t * n * stride + i] == static_cast<float>(std::min(prob, 1.0)));
+      }
+    }
+}
+
 TEST(first_order) {
   for (const int n_labels : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 22, 26, 31, 33, 40})
     for (const Kind& kind : kinds_for(n_labels)) {
@@ -83,6 +111,7 @@ TEST(first_order) {
       const Batch batch = first_order(n_labels, {6, 1, 0, 20, 2}, kind);
       check_against_automaton(batch, 1e-12 + 1e-13 * kind.spread);
       check_patterns(batch);
+      check_by_label(batch);
     }
   for (const int n_labels : {2, 9, 26}) {
     context = "long, K=" + std::to_string(n_labels);

@@ -39,11 +39,11 @@ inline int n_checks = 0;
 inline int n_failures = 0;
 inline std::string context;  // which of many random cases is being checked; first the test's name
 
-inline void check(bool holds, const std::string& what, Place place) {
+inline void check(bool holds, const char* what, Place place) {
   ++n_checks;
   if (holds) return;
   ++n_failures;
-  std::printf("%s:%d: failed: %s  [%s]\n", place.file, place.line, what.c_str(), context.c_str());
+  std::printf("%s:%d: failed: %s  [%s]\n", place.file, place.line, what, context.c_str());
 }
 
 inline void check_near(double got, double expected, double tolerance, const char* what,
@@ -63,7 +63,7 @@ void check_throws(const std::function<void()>& action, const std::string& part, 
     message = error.what();
   }
   const bool holds = message.find(part) != std::string::npos;
-  check(holds, "throws \"" + part + "\"", place);
+  check(holds, ("throws \"" + part + "\"").c_str(), place);
   if (!holds) std::printf("  got: %s\n", message.c_str());
 }
 

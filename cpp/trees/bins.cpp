@@ -136,10 +136,24 @@ class CutIndex {
     return static_cast<int32_t>(place > 0 ? (place < kLast ? place : kLast) : T{0});
   }
 
+  // The same for kTogether values, without branches, which missing values would make unpredictable.
+  HEDGEROW_INLINE void find_buckets(const T* values, int32_t* buckets) const {
+    constexpr int kEach = 32 / static_cast<int>(sizeof(T));
+    const auto first = broadcast(first_), scale = broadcast(scale_);
+    const auto zero = broadcast(T{0}), last = broadcast(T{kBuckets - 1});
+    T places[kTogether];
+    for (int i = 0; i < kTogether; i += kEach)
+      store(places + i, minimum(maximum((load(values + i) - first) * scale, zero), last));
+    for (int i = 0; i < kTogether; ++i) buckets[i] = static_cast<int32_t>(places[i]);
+  }
+
   template <int n>
   HEDGEROW_INLINE void find_some(const T* values, uint8_t* bins) const {
     int32_t below[n];
-    for (int i = 0; i < n; ++i) below[i] = bucket_of(values[i]);
+    if constexpr (n == kTogether)
+      find_buckets(values, below);
+    else
+      for (int i = 0; i < n; ++i) below[i] = bucket_of(values[i]);
     for (int i = 0; i < n; ++i) below[i] = starts_[below[i]];
     int64_t left = most_;
     while (left > 0) {

@@ -71,6 +71,7 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
   const bool shared = derivatives.are_shared();
   begin_ = t;
   end_ = std::min(end, t + size_);
+  if (derivatives.by_label != nullptr) return;  // they are read where they are
   for (; t < end_; ++t) {
     const int64_t at = (t - begin_) * n_edges;
     if (derivatives.probabilities != nullptr)
@@ -81,7 +82,7 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
     if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
     const int64_t edge = derivatives.observed[t];
     gradients_[at + (transposed_ ? edge % n * n + edge / n : edge)] =
-        derivatives.observed_gradient(t, n_edges);
+        derivatives.observed_gradient(t, false, contexts_);
   }
   if (derivatives.probabilities != nullptr)
     clip_probabilities((end_ - begin_) * n_edges, probabilities_.data());

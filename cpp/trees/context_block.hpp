@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "simd.hpp"
 #include "trees/contexts.hpp"
 
 namespace hedgerow {
@@ -29,6 +30,10 @@ struct EdgeDerivatives {
   // Where given with the observed edges, (N, K): expected counts of the outputs, the sums of those
   // of their edges.
   const double* totals = nullptr;
+  // Pairs of many labels may come by output instead, with the observed edges and totals; gradients
+  // and probabilities are then null. See PairsByLabel.
+  const float* by_label = nullptr;         // (N, K, K rounded up to kLanes) probabilities
+  const double* observed_probs = nullptr;  // (N,) that of the observed edge
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
   // Whether the gradients are the probabilities themselves, but at the observed edge: those of the
@@ -36,9 +41,19 @@ struct EdgeDerivatives {
   bool are_shared() const {
     return gradients == probabilities && observed != nullptr && weights == nullptr;
   }
-  // That of the observed edge, where there is one.
-  float observed_gradient(int64_t t, int64_t n_edges) const {
-    return static_cast<float>(weight(t) * (gradients[t * n_edges + observed[t]] - 1.0));
+  bool has_probabilities() const { return probabilities != nullptr || by_label != nullptr; }
+  // The expected count of the observed edge, where there is one.
+  double observed_count(int64_t t, bool is_first, const Contexts& contexts) const {
+    if (by_label == nullptr) return gradients[t * contexts.n_edges() + observed[t]];
+    return is_first ? totals[t * contexts.n_outputs() + observed[t]] : observed_probs[t];
+  }
+  // The gradient there.
+  float observed_gradient(int64_t t, bool is_first, const Contexts& contexts) const {
+    return static_cast<float>(weight(t) * (observed_count(t, is_first, contexts) - 1.0));
+  }
+  // The probabilities of an output by label before, (K,); not at a first position.
+  const float* probabilities_of(int64_t t, int output, int64_t n_outputs) const {
+    return by_label + (t * n_outputs + output) * padded(static_cast<int>(n_outputs));
   }
 };
 

@@ -34,9 +34,10 @@ struct ContextSums {
   float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
-// gradients: null where none is 0 but where p (1 - p) is; probabilities: null where there are none.
-HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities,
-                                         int n) {
+// gradients: null where none is 0 but where p (1 - p) is; probabilities: null where there are none;
+// copy: where they are copied to, unless it is null.
+HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities, int n,
+                                         float* copy = nullptr) {
   if (probabilities == nullptr)
     return {0.0f, static_cast<float>(n - std::count(gradients, gradients + n, 0.0f))};
   if (gradients == nullptr) gradients = probabilities;
@@ -45,12 +46,14 @@ HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* pr
   int c = 0;
   for (; c + kFloats <= n; c += kFloats) {
     const Floats gradient = load(gradients + c), p = load(probabilities + c);
+    if (copy != nullptr) store(copy + c, p);
     sums += p;
     spreads += if_positive(maximum(gradient, zero - gradient), p * (one - p), zero);
   }
   ContextSums total{fold_lanes<Total>(sums), fold_lanes<Total>(spreads)};
   for (; c < n; ++c) {
     const float p = probabilities[c], spread = p * (1.0f - p);
+    if (copy != nullptr) copy[c] = p;
     total.probability += p;
     total.spread += gradients[c] != 0.0f ? spread : 0.0f;
   }
@@ -67,6 +70,18 @@ ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
     total.spread += gradients[c] != 0.0f ? spread : 0.0f;
   }
   return total;
+}
+
+// Copies the probabilities of an output at a position that come by label, (K + 1,).
+ContextSums copy_by_label(const EdgeDerivatives& derivatives, int64_t t, bool is_first, int output,
+                          int n_labels, float* out) {
+  out[n_labels] = 0.0f;
+  if (!is_first)
+    return sum_long_row(nullptr, derivatives.probabilities_of(t, output, n_labels), n_labels, out);
+  std::fill_n(out, n_labels, 0.0f);
+  const auto p = static_cast<float>(derivatives.totals[t * n_labels + output]);
+  out[n_labels] = std::clamp(p, 0.0f, 1.0f);
+  return sum_row(nullptr, out, n_labels + 1);
 }
 
 }  // namespace
@@ -109,19 +124,20 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
           if (sampling.selected != nullptr && !sampling.selected[position]) return;
           const double scale = sampling.scales == nullptr ? 1.0 : sampling.scales[position];
           if (scale == 0.0) return;
-          const double* gradients = derivatives.gradients + t * n_edges;
           if (derivatives.totals != nullptr)
             std::copy_n(derivatives.totals + t * n_outputs, n_outputs, sums.begin());
           else if (is_first)
-            for (int k = 0; k < n_outputs; ++k) sums[k] = std::abs(gradients[k]);
+            for (int k = 0; k < n_outputs; ++k)
+              sums[k] = std::abs(derivatives.gradients[t * n_edges + k]);
           else
-            contexts_.sum_sizes(gradients, sums);
+            contexts_.sum_sizes(derivatives.gradients + t * n_edges, sums);
           if (derivatives.observed != nullptr) {
             const int64_t edge = derivatives.observed[t];
             const int64_t output = edge < 0 || is_first ? edge : contexts_.output(edge);
-            if (output >= 0 && output < n_outputs)
-              sums[output] = std::max(sums[output] - std::abs(gradients[edge]), 0.0) +
-                             std::abs(gradients[edge] - 1.0);
+            if (output >= 0 && output < n_outputs) {
+              const double count = derivatives.observed_count(t, is_first, contexts_);
+              sums[output] = std::max(sums[output] - std::abs(count), 0.0) + std::abs(count - 1.0);
+            }
             for (double& sum : sums) sum *= derivatives.weight(t);
           }
           float* sizes = sizes_.data() + t * n_outputs;
@@ -140,12 +156,20 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Contex
   OfOutput& own = by_output_[output];
   const int n_contexts = contexts_.n_contexts(output);
   const int64_t at = row * n_contexts;
-  int n = n_contexts;  // that may not be 0
-  const float *gradients = nullptr, *probabilities = nullptr;
-  if (!shared_) gradients = block.copy_gradients(t, is_first, output, own.gradients.data() + at, n);
-  if (has_probabilities_)
-    probabilities = block.copy_probabilities(t, is_first, output, own.probabilities.data() + at, n);
-  const ContextSums sums = sum_row(gradients, probabilities, n);
+  ContextSums sums;
+  if (derivatives.by_label != nullptr) {
+    sums =
+        copy_by_label(derivatives, t, is_first, output, n_outputs(), own.probabilities.data() + at);
+  } else {
+    int n = n_contexts;  // that may not be 0
+    const float *gradients = nullptr, *probabilities = nullptr;
+    if (!shared_)
+      gradients = block.copy_gradients(t, is_first, output, own.gradients.data() + at, n);
+    if (has_probabilities_)
+      probabilities =
+          block.copy_probabilities(t, is_first, output, own.probabilities.data() + at, n);
+    sums = sum_row(gradients, probabilities, n);
+  }
   const float curvature = derivatives.curvatures[t];
   ContextRow found{static_cast<int32_t>(derivatives.first_position + t), curvature,
                    std::min(sums.probability, 1.0f)};
@@ -153,7 +177,7 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Contex
     const int32_t edge = derivatives.observed[t];
     if ((is_first ? edge : contexts_.output(edge)) == output) {
       found.observed = is_first ? n_contexts - 1 : contexts_.context(edge);
-      found.observed_gradient = derivatives.observed_gradient(t, contexts_.n_edges());
+      found.observed_gradient = derivatives.observed_gradient(t, is_first, contexts_);
     }
   }
   own.rows[row] = found;
@@ -196,7 +220,7 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
   require(n_positions_ == 0 || shared == shared_, "all parts must have gradients of the same kind");
   shared_ = shared;
   grid_ = MagnitudeGrid(sampling.bound);
-  has_probabilities_ = derivatives.probabilities != nullptr;
+  has_probabilities_ = derivatives.has_probabilities();
   n_positions_ = derivatives.first_position + derivatives.n_positions;
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output

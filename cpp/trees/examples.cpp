@@ -227,12 +227,13 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   for (const int64_t size : sizes_) by_output_.emplace_back(pool, size);
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-        int64_t* next = firsts.data() + begin / kPositionsPerTask * n_outputs;
-        const auto take = [&](int64_t in_piece, int64_t k) {
+        std::vector<Derivatives*> next(n_outputs);  // where the next example of an output goes
+        for (int k = 0; k < n_outputs; ++k)
+          next[k] = by_output_[k].data() + firsts[begin / kPositionsPerTask * n_outputs + k];
+        const auto take = [&, places = next.data()](int64_t in_piece, int64_t k) {
           const int64_t t = begin + in_piece, at = t * n_outputs + k;
-          by_output_[k][next[k]++] = {static_cast<int32_t>(t),
-                                      static_cast<float>(table.gradients[at]),
-                                      table.curvatures[table.curvatures_by_output ? at : t]};
+          *places[k]++ = {static_cast<int32_t>(t), static_cast<float>(table.gradients[at]),
+                          table.curvatures[table.curvatures_by_output ? at : t]};
         };
         for_each_flag(flags.data() + begin * n_outputs, end - begin, n_outputs, take);
       });

@@ -1,60 +1,9 @@
 #include "trees/fraction_walker.hpp"
 
-#include "simd.hpp"
+#include <algorithm>
+#include <numeric>
 
 namespace hedgerow {
-namespace {
-
-// A question about bins. What is outside, below 0, goes left.
-struct LaneQuestion {
-  HEDGEROW_INLINE LaneQuestion(double cut, double of_missing)
-      : cut(broadcast(cut)), of_missing(broadcast(of_missing)) {}
-
-  // The shares of positions that go left.
-  HEDGEROW_INLINE Lanes ask(Lanes bins) const {
-    const Lanes of_known = where_at_least(cut - bins, 0.0, broadcast(1.0));
-    return if_positive(bins * bins, of_known, of_missing);
-  }
-
-  Lanes cut, of_missing;
-};
-
-// No fused multiply-add on any processor: without missing values, scores equal those of other
-// walks.
-HEDGEROW_CLONES_WITHOUT_FMA Flow divide_shares(const double* bins, double cut, double of_missing,
-                                               double* here, double* left) {
-  const LaneQuestion question(cut, of_missing);
-  Lanes most_left = broadcast(0.0), most_right = broadcast(0.0);
-  for (int64_t i = 0; i < kWalkBlock; i += kLanes) {
-    const Lanes share = question.ask(load(bins + i)), all = load(here + i);
-    const Lanes to_left = all * share, to_right = all * (broadcast(1.0) - share);
-    store(left + i, to_left);
-    store(here + i, to_right);
-    most_left = maximum(to_left, most_left);
-    most_right = maximum(to_right, most_right);
-  }
-  return {max_lane(most_left) > 0.0, max_lane(most_right) > 0.0};
-}
-
-HEDGEROW_CLONES_WITHOUT_FMA void add_value(const double* shares, double value, double* values) {
-  const Lanes all = broadcast(value);
-  for (int64_t i = 0; i < kWalkBlock; i += kLanes)
-    store(values + i, load(values + i) + load(shares + i) * all);
-}
-
-HEDGEROW_CLONES_WITHOUT_FMA void add_two_values(const double* bins, double cut, double of_missing,
-                                                const double* here, double left_value,
-                                                double right_value, double* values) {
-  const LaneQuestion question(cut, of_missing);
-  for (int64_t i = 0; i < kWalkBlock; i += kLanes) {
-    const Lanes share = question.ask(load(bins + i)), all = load(here + i);
-    const Lanes to_left = all * share, to_right = all * (broadcast(1.0) - share);
-    store(values + i,
-          (load(values + i) + to_left * broadcast(left_value)) + to_right * broadcast(right_value));
-  }
-}
-
-}  // namespace
 
 FractionMethod::FractionMethod(const TreeArrays& trees, NumberedFeatures& features)
     : arrays_(trees) {
@@ -63,30 +12,102 @@ FractionMethod::FractionMethod(const TreeArrays& trees, NumberedFeatures& featur
                                              : features.number(trees.columns[n], trees.offsets[n]));
 }
 
-FractionMethod::Question FractionMethod::ask(int64_t node, BlockBins<Lane>& bins) const {
-  const int32_t feature = features_[node];
-  const auto of_missing = static_cast<double>(arrays_.fractions[node]);
-  if (arrays_.sets[node] < 0)
-    return {bins.of(feature), static_cast<double>(arrays_.cuts[node]), of_missing};
-  const auto is_left = [&](uint8_t bin) { return goes_left(arrays_, node, bin); };
-  return {bins.by_set(feature, is_left), 1.0, of_missing};
+// What a split asks. A bin goes left if bin + shift, unsigned, is at most `limit`: with a shift of
+// 1 what is outside does too.
+struct FractionMethod::Walk::Question {
+  const int16_t* bins;
+  uint16_t shift, limit;
+  double of_missing;  // share that goes left
+
+  bool is_missing(int64_t i) const { return bins[i] == 0; }
+  // Also where it is missing.
+  bool goes_left(int64_t i) const { return static_cast<uint16_t>(bins[i] + shift) <= limit; }
+};
+
+FractionMethod::Walk::Question FractionMethod::Walk::ask(int64_t node,
+                                                         BlockBins<kBlock>& bins) const {
+  const TreeArrays& arrays = method_.arrays_;
+  const int32_t feature = method_.features_[node];
+  const bool has_set = arrays.sets[node] >= 0;
+  const auto is_left = [&](uint8_t bin) { return hedgerow::goes_left(arrays, node, bin); };
+  const auto shift = static_cast<uint16_t>(arrays.outside_left[node] != 0);
+  return {has_set ? bins.by_set(feature, is_left) : bins.of(feature), shift,
+          static_cast<uint16_t>((has_set ? 1 : arrays.cuts[node]) + shift),
+          static_cast<double>(arrays.fractions[node])};
 }
 
-Flow FractionMethod::divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const {
-  const auto [values, cut, of_missing] = ask(node, bins);
-  return divide_shares(values, cut, of_missing, here, left);
+void FractionMethod::Walk::run(int64_t first, int64_t n, BlockBins<kBlock>& bins) {
+  const TreeArrays& arrays = method_.arrays_;
+  values_.fill(0.0);
+  open_.resize(std::max<size_t>(open_.size(), 1));
+  open_[0].node = first;
+  open_[0].n = n;
+  std::iota(open_[0].positions.begin(), open_[0].positions.begin() + n, uint16_t{0});
+  std::fill_n(open_[0].shares.begin(), n, 1.0);
+  for (size_t n_open = 1; n_open > 0;) {
+    if (open_.size() == n_open) open_.emplace_back();
+    List& here = open_[n_open - 1];
+    const int64_t node = here.node;
+    if (here.n == 0) {
+      --n_open;
+    } else if (arrays.columns[node] < 0) {
+      add_leaf(here, static_cast<double>(arrays.values[node]));
+      --n_open;
+    } else {
+      const int64_t child = first + arrays.lefts[node];
+      const Question question = ask(node, bins);
+      if (arrays.columns[child] < 0 && arrays.columns[child + 1] < 0) {
+        add_leaves(question, here, &arrays.values[child]);
+        --n_open;
+      } else {
+        // The left child is next, and the right one takes the place of their parent.
+        divide(question, here, open_[n_open]);
+        open_[n_open].node = child;
+        here.node = child + 1;
+        ++n_open;
+      }
+    }
+  }
 }
 
-void FractionMethod::add_leaf(int64_t, int64_t node, const Lane* here, Values& values) const {
-  add_value(here, static_cast<double>(arrays_.values[node]), values.data());
+// Each position is written to both sides and kept where it should be, without a branch that would
+// be mispredicted.
+void FractionMethod::Walk::divide(Question question, List& here, List& left) {
+  const double to_left[] = {1.0, question.of_missing};
+  const double to_right[] = {1.0, 1.0 - question.of_missing};
+  int64_t n_left = 0, n_right = 0;
+  for (int64_t j = 0; j < here.n; ++j) {
+    const uint16_t i = here.positions[j];
+    const double share = here.shares[j];
+    const bool is_missing = question.is_missing(i), goes_left = question.goes_left(i);
+    left.positions[n_left] = here.positions[n_right] = i;
+    left.shares[n_left] = share * to_left[is_missing];
+    here.shares[n_right] = share * to_right[is_missing];
+    n_left += goes_left;
+    n_right += is_missing || !goes_left;
+  }
+  left.n = n_left;
+  here.n = n_right;
 }
 
-void FractionMethod::divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins,
-                                        const Lane* here, Values& values) const {
-  const auto [asked, cut, of_missing] = ask(node, bins);
-  const float* leaves = arrays_.values.data() + first + arrays_.lefts[node];
-  add_two_values(asked, cut, of_missing, here, static_cast<double>(leaves[0]),
-                 static_cast<double>(leaves[1]), values.data());
+void FractionMethod::Walk::add_leaf(const List& here, double value) {
+  for (int64_t j = 0; j < here.n; ++j) values_[here.positions[j]] += here.shares[j] * value;
+}
+
+// Adds a split of two leaves with these values.
+void FractionMethod::Walk::add_leaves(Question question, const List& here, const float* values) {
+  const auto left_value = static_cast<double>(values[0]);
+  const auto right_value = static_cast<double>(values[1]);
+  // Known ones that go right, known ones that go left, missing ones.
+  const double to_left[] = {0.0, 1.0, question.of_missing};
+  const double to_right[] = {1.0, 0.0, 1.0 - question.of_missing};
+  for (int64_t j = 0; j < here.n; ++j) {
+    const uint16_t i = here.positions[j];
+    const int kind = question.goes_left(i) + question.is_missing(i);
+    const double share = here.shares[j];
+    values_[i] =
+        (values_[i] + share * to_left[kind] * left_value) + share * to_right[kind] * right_value;
+  }
 }
 
 }  // namespace hedgerow

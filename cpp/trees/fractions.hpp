@@ -20,9 +20,10 @@ inline Sum left_fraction(const Sum& example, double share, int64_t curvature_at_
   };
   const int64_t left = part_of(example.curvature()), right = example.curvature() - left;
   const int64_t smaller = std::min(left, right);
-  if (smaller == 0 || kSmallest * smaller < curvature_at_root)
-    return left > right ? example : Sum{};
-  return Sum(static_cast<int32_t>(part_of(example.gradient())), static_cast<int32_t>(left));
+  const bool is_whole = smaller == 0 || kSmallest * smaller < curvature_at_root;
+  const Sum part(static_cast<int32_t>(part_of(example.gradient())), static_cast<int32_t>(left));
+  // Without a branch, which would be mispredicted.
+  return part.only_if(!is_whole) + example.only_if(is_whole && left > right);
 }
 
 }  // namespace hedgerow

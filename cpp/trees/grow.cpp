@@ -20,7 +20,7 @@ void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_ou
     for (int32_t c = 0; c < rules.n_columns(); ++c) {
       const int8_t direction = rules.directions(output)[c];
       require(!data.bins().categorical[c] || direction == kAnyWay || direction == kUnused,
-              "a column of categories has no direction");
+              "a column of categories must not have a direction");
     }
 }
 

@@ -10,24 +10,30 @@
 namespace hedgerow {
 namespace {
 
-constexpr size_t kAhead = 16;               // examples whose rows are fetched early
-constexpr size_t kBatch = 1 << 11;          // examples that are counted run by run
+constexpr size_t kAhead = 16;               // examples whose entries are fetched early
+constexpr size_t kBatch = 1 << 11;          // examples whose entries are counted at a time
 constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
 
 // Examples with the bytes of their windows: where they lie, or in `edges` where a window ends
-// early.
+// early. Below the root of a tree, rows and sums lie apart. While the examples of one batch are
+// counted, those of the next are fetched into the second-level cache: requests for the first-level
+// cache, of which fewer can be under way, would keep additions waiting.
 template <class AnySum>
 class Batch {
  public:
-  explicit Batch(const TreeData& data)
-      : data_(data), width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
+  static constexpr size_t kMaxSize = 512;
 
-  void read(std::span<const int32_t> positions, const Sum* sums) {
+  Batch(const TreeData& data, const Sum* sums)
+      : data_(data),
+        sums_(sums),
+        width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
+
+  void read(std::span<const int32_t> positions) {
     size_ = positions.size();
     size_t n_edges = 0;
     for (size_t i = 0; i < size_; ++i) {
       const int32_t position = positions[i];
-      amounts_[i] = sums[position];
+      amounts_[i] = sums_[position];
       if (data_.room().holds_all(position)) {
         rows_[i] = data_.first_of_window(position);
       } else {
@@ -46,13 +52,36 @@ class Batch {
     }
   }
 
-  void count(const TreeData::FullRun& run, AnySum* sums) const {
+  // `next`: the positions of the next batch, to be fetched.
+  void count(const TreeData::FullRun& run, std::span<const int32_t> next, AnySum* sums) const {
+    for (size_t i = 0; i < size_; i += kTogether) {
+      for (size_t ahead = i; ahead < std::min(i + kTogether, next.size()); ++ahead)
+        fetch(next[ahead], run);
+      add(run, i, std::min(i + kTogether, size_), sums);
+    }
+  }
+
+ private:
+  static constexpr size_t kTogether = 16;  // fetched at a time
+  static constexpr size_t kSoon = 4;       // examples whose rows come into the first-level cache
+
+  // Not a call: compilers leave out calls without an effect that they know of.
+  HEDGEROW_INLINE void fetch(int64_t position, const TreeData::FullRun& run) const {
+    const BinTable& bins = data_.bins();
+    const int64_t first = std::max<int64_t>(position - data_.windows().before, 0);
+    const uint8_t* row = bins.dense + first * bins.n_dense + run.where;
+    HEDGEROW_PREFETCH_FAR(row);
+    HEDGEROW_PREFETCH_FAR(row + run.n_features - 1);  // it may be in the next cache line
+    HEDGEROW_PREFETCH_FAR(sums_ + position);
+  }
+
+  void add(const TreeData::FullRun& run, size_t begin, size_t end, AnySum* sums) const {
     const size_t n = run.n_features, stride = run.stride;
-    for (size_t i = 0; i < size_; ++i) {
-      if (i + kAhead < size_) {
-        const uint8_t* ahead = rows_[i + kAhead] + run.where;
-        HEDGEROW_PREFETCH(ahead);
-        HEDGEROW_PREFETCH(ahead + n - 1);  // it may be in the next cache line
+    for (size_t i = begin; i < end; ++i) {
+      if (i + kSoon < size_) {
+        const uint8_t* soon = rows_[i + kSoon] + run.where;
+        HEDGEROW_PREFETCH(soon);
+        HEDGEROW_PREFETCH(soon + n - 1);
       }
       const uint8_t* row = rows_[i] + run.where;
       const AnySum amount = amounts_[i];
@@ -69,12 +98,12 @@ class Batch {
     }
   }
 
- private:
   const TreeData& data_;
+  const Sum* sums_;  // (N,)
   size_t width_;
   size_t size_ = 0;
-  std::array<const uint8_t*, kBatch> rows_;
-  std::array<AnySum, kBatch> amounts_;
+  std::array<const uint8_t*, kMaxSize> rows_;
+  std::array<AnySum, kMaxSize> amounts_;
   std::vector<uint8_t> edges_;
 };
 
@@ -171,6 +200,8 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
   const int64_t n_pieces =
       n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);
   while (std::ssize(apart_) + 1 < n_pieces) apart_.emplace_back(n_bins);
+  // Where most rows are read, the processor fetches them by itself.
+  const bool fetches = 2 * n_examples < data_.bins().n_positions;
   crew_.share(n_parts * n_pieces, [&](int64_t task) {
     const int64_t part = task % n_parts, piece = task / n_parts;
     const std::span those(runs.data() + n_runs * part / n_parts,
@@ -178,12 +209,14 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
     AnySum* out = piece == 0 ? sums.data() : apart_[piece - 1].data();
     const TreeData::FullRun& last = those.back();
     std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, AnySum{});
-    const auto batch = std::make_unique<Batch<AnySum>>(data_);
-    const int64_t end = n_examples * (piece + 1) / n_pieces;
-    for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
+    const auto batch = std::make_unique<Batch<AnySum>>(data_, examples.sums);
+    const int64_t begin = n_examples * piece / n_pieces, end = n_examples * (piece + 1) / n_pieces;
+    for (auto left = examples.positions.subspan(begin, end - begin); !left.empty();) {
       stop_.check();
-      batch->read(examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums);
-      for (const TreeData::FullRun& run : those) batch->count(run, out + run.base);
+      batch->read(left.first(std::min(left.size(), Batch<AnySum>::kMaxSize)));
+      left = left.subspan(std::min(left.size(), Batch<AnySum>::kMaxSize));
+      const auto next = left.first(fetches ? std::min(left.size(), Batch<AnySum>::kMaxSize) : 0);
+      for (const TreeData::FullRun& run : those) batch->count(run, next, out + run.base);
     }
   });
   if (n_pieces <= 1) return;

@@ -34,6 +34,17 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
   }
 }
 
+// Lists the examples without a side, and returns how many there are.
+int64_t list_missing(const uint8_t* marks, int64_t n, uint16_t* missing) {
+  static_assert(kNoSide == 2 && kPieceSize <= 1 << 16);
+  int64_t n_missing = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    missing[n_missing] = static_cast<uint16_t>(i);
+    n_missing += marks[i] >> 1;
+  }
+  return n_missing;
+}
+
 }  // namespace
 
 void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
@@ -55,20 +66,89 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
   if (data_.is_label(split.column)) return part_by_contexts(tree, parent);
   if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent);
   if (missing_.method == MissingMethod::kFractional) {
-    float& fraction = tree.nodes[parent.node].fraction;
-    fraction = static_cast<float>(static_cast<double>(split.left.curvature()) /
-                                  static_cast<double>(split.known.curvature()));
-    if (split.known != parent.total) return part_by_fractions(tree, parent, fraction);
+    const double share = note_fraction(tree, parent);
+    if (split.known != parent.total) return part_by_fractions(tree, parent, share);
   }
   if (crew_.n_pieces(parent.n_examples() / kPieceSize) == 1) return part_alone(parent);
   return part_marked(parent, mark_sides(parent, false), split.left);
 }
 
 Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
-  const Split& split = parent.split;
-  if (missing_.leaves_out() && !data_.is_label(split.column)) return part(tree, parent);
-  return {OpenNode{.total = split.left}, OpenNode{}};
+  WideSum left = parent.split.left;
+  if (missing_.leaves_out() && !data_.is_label(parent.split.column)) {
+    if (missing_.method == MissingMethod::kSurrogate || tree.rows != nullptr)
+      return part(tree, parent);
+    left += left_of_missing(tree, parent, note_fraction(tree, parent));
+  }
+  return {OpenNode{.total = left}, OpenNode{}};
 }
+
+// The share of missing values that go left: that of the known ones.
+double Partitioner::note_fraction(GrowingTree& tree, const OpenNode& parent) {
+  return tree.nodes[parent.node].fraction =
+             static_cast<float>(static_cast<double>(parent.split.left.curvature()) /
+                                static_cast<double>(parent.split.known.curvature()));
+}
+
+// Examples of a piece that go to either side, some of them to both, and the sum of what goes left.
+struct Partitioner::Counts {
+  int64_t left = 0, right = 0;
+  WideSum left_total{};
+};
+
+// The children of a node that may both have examples at a position. Those on the left get arrays of
+// their own.
+class Partitioner::SharedParts {
+ public:
+  SharedParts(Partitioner& partitioner, const GrowingTree& tree, const OpenNode& parent)
+      : space(std::make_shared<Space>(partitioner.pool_, parent.n_examples(),
+                                      partitioner.data_.bins().n_positions, tree.is_joint())),
+        partitioner_(partitioner),
+        parent_(parent),
+        before_((parent.n_examples() + kPieceSize - 1) / kPieceSize + 1) {}
+
+  // Those of the piece that begins at an example.
+  Counts& of_piece(int64_t begin) { return before_[begin / kPieceSize + 1]; }
+
+  // Copies positions once all pieces are counted; is_left(i, t) says whether the i-th example,
+  // which is at position t, goes left.
+  template <class IsLeft, class IsRight>
+  Children copy(const IsLeft& is_left, const IsRight& is_right) {
+    for (size_t i = 1; i < before_.size(); ++i) {
+      before_[i].left += before_[i - 1].left;
+      before_[i].right += before_[i - 1].right;
+      before_[i].left_total += before_[i - 1].left_total;
+    }
+    partitioner_.crew_.share_pieces(
+        parent_.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+          const Counts& first = before_[begin / kPieceSize];
+          const std::span some = parent_.positions.subspan(begin, end - begin);
+          copy_sides(
+              some, [&](int64_t i) { return is_left(begin + i, some[i]); },
+              [&](int64_t i) { return is_right(begin + i, some[i]); },
+              space->positions.data() + first.left, parent_.spare.data() + first.right);
+        });
+    const auto n_left = static_cast<size_t>(before_.back().left);
+    const auto n_right = static_cast<size_t>(before_.back().right);
+    OpenNode left{.first = 0,
+                  .positions = {space->positions.data(), n_left},
+                  .spare = {space->spare.data(), n_left},
+                  .total = before_.back().left_total,
+                  .space = space};
+    OpenNode right{.first = parent_.first,
+                   .positions = parent_.spare.first(n_right),
+                   .spare = parent_.positions.first(n_right),
+                   .space = parent_.space};
+    return {std::move(left), std::move(right)};
+  }
+
+  std::shared_ptr<Space> space;
+
+ private:
+  Partitioner& partitioner_;
+  const OpenNode& parent_;
+  std::vector<Counts> before_;  // (n_pieces + 1,) each piece's, in the end of all before it
+};
 
 // The children of a node in one pass, where no thread is idle: examples on the right move up in
 // their array, those on the left go to the spare one.
@@ -163,19 +243,67 @@ Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& 
 // this share of them to the left.
 Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode& parent,
                                         double share) {
-  mark_sides(parent, true);
-  const uint8_t* marks = parent.space->goes_left.data() + parent.first;
-  if (tree.rows != nullptr) return divide_rows(tree, parent, share, marks);
-  const PooledArray<int32_t>& at_root = *tree.root_curvatures;
-  return part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum& own) {
-    if (marks[i] == kNoSide) return left_fraction(own, share, at_root[t]);
-    return own.only_if(marks[i] == kLeftSide);
+  if (tree.rows != nullptr) return divide_rows(tree, parent, share);
+  SharedParts parts(*this, tree, parent);
+  const Sides sides(data_, parent.split, true);
+  Sum *sums = parent.space->sums.data(), *left_sums = parts.space->sums.data();
+  uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  const int32_t* at_root = tree.root_curvatures->data();
+  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    stop_.check();
+    const std::span positions = parent.positions.subspan(begin, end - begin);
+    Counts& counts = parts.of_piece(begin);
+    counts.left = sides.fill(positions, marks + begin);
+    for (const int32_t t : positions) left_sums[t] = sums[t];
+    std::array<uint16_t, kPieceSize> missing;
+    const int64_t n_missing = list_missing(marks + begin, end - begin, missing.data());
+    counts.right = end - begin - n_missing - counts.left;
+    for (int64_t j = 0; j < n_missing; ++j) {
+      const int32_t t = positions[missing[j]];
+      const Sum left = left_fraction(sums[t], share, at_root[t]);
+      left_sums[t] = left;
+      sums[t] -= left;
+      counts.left_total += left;
+      const bool is_left = !left.is_empty(), is_right = !sums[t].is_empty();
+      counts.left += is_left;
+      counts.right += is_right;
+      marks[begin + missing[j]] = static_cast<uint8_t>(is_left + (is_left && is_right));
+    }
   });
+  parts.of_piece(0).left_total += parent.split.left;
+  return parts.copy([&](int64_t i, int32_t) { return marks[i] != kRightSide; },
+                    [&](int64_t i, int32_t) { return marks[i] != kLeftSide; });
+}
+
+// What goes left of the examples that miss their values.
+WideSum Partitioner::left_of_missing(const GrowingTree& tree, const OpenNode& parent,
+                                     double share) {
+  if (parent.split.known == parent.total) return {};
+  const Sides sides(data_, parent.split, true);
+  const Sum* sums = parent.space->sums.data();
+  uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  const int32_t* at_root = tree.root_curvatures->data();
+  std::vector<WideSum> totals((parent.n_examples() + kPieceSize - 1) / kPieceSize);
+  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    stop_.check();
+    const std::span positions = parent.positions.subspan(begin, end - begin);
+    sides.fill(positions, marks + begin);
+    std::array<uint16_t, kPieceSize> missing;
+    const int64_t n_missing = list_missing(marks + begin, end - begin, missing.data());
+    WideSum total;
+    for (int64_t j = 0; j < n_missing; ++j) {
+      const int32_t t = positions[missing[j]];
+      total += left_fraction(sums[t], share, at_root[t]);
+    }
+    totals[begin / kPieceSize] = total;
+  });
+  return std::accumulate(totals.begin(), totals.end(), WideSum{});
 }
 
 // The same where examples are rows, each context of which is divided like an example of its own.
-Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& parent, double share,
-                                  const uint8_t* marks) {
+Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& parent, double share) {
+  mark_sides(parent, true);
+  const uint8_t* marks = parent.space->goes_left.data() + parent.first;
   const ContextRows& rows = *tree.rows;
   const auto make_rows = [&] {
     return std::make_shared<DividedRows>(pool_, parent.n_examples(), rows.n_contexts(),
@@ -203,59 +331,28 @@ Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& paren
   return {std::move(left), std::move(right)};
 }
 
-// The children of a node that may both have examples at a position: left_of(i, t, sum) is what
-// goes left of the sum of the i-th example, which is at position t. Those on the left get arrays
-// of their own.
+// The same for any such node: left_of(i, t, sum) is what goes left of the sum of the i-th example,
+// which is at position t.
 template <class LeftOf>
 Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
                                 const LeftOf& left_of) {
-  const auto n = static_cast<size_t>(parent.n_examples());
-  const auto space = std::make_shared<Space>(pool_, parent.n_examples(), data_.bins().n_positions,
-                                             tree.is_joint());
-  struct Counts {
-    int64_t left = 0, right = 0;
-    WideSum left_total{};
-  };
-  std::vector<Counts> before((n + kPieceSize - 1) / kPieceSize + 1);
-  Sum* sums = parent.space->sums.data();
+  SharedParts parts(*this, tree, parent);
+  Sum *sums = parent.space->sums.data(), *left_sums = parts.space->sums.data();
   crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
     stop_.check();
-    Counts& counts = before[begin / kPieceSize + 1];
+    Counts& counts = parts.of_piece(begin);
     for (int64_t i = begin; i < end; ++i) {
       const int32_t t = parent.positions[i];
       const Sum left = left_of(i, t, sums[t]);
-      space->sums[t] = left;
+      left_sums[t] = left;
       sums[t] -= left;
       counts.left_total += left;
       counts.left += !left.is_empty();
       counts.right += !sums[t].is_empty();
     }
   });
-  for (size_t i = 1; i < before.size(); ++i) {
-    before[i].left += before[i - 1].left;
-    before[i].right += before[i - 1].right;
-    before[i].left_total += before[i - 1].left_total;
-  }
-  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    const Counts& first = before[begin / kPieceSize];
-    const std::span some = parent.positions.subspan(begin, end - begin);
-    copy_sides(
-        some, [&](int64_t i) { return !space->sums[some[i]].is_empty(); },
-        [&](int64_t i) { return !sums[some[i]].is_empty(); }, space->positions.data() + first.left,
-        parent.spare.data() + first.right);
-  });
-  const auto n_left = static_cast<size_t>(before.back().left);
-  const auto n_right = static_cast<size_t>(before.back().right);
-  OpenNode left{.first = 0,
-                .positions = {space->positions.data(), n_left},
-                .spare = {space->spare.data(), n_left},
-                .total = before.back().left_total,
-                .space = space};
-  OpenNode right{.first = parent.first,
-                 .positions = parent.spare.first(n_right),
-                 .spare = parent.positions.first(n_right),
-                 .space = parent.space};
-  return {std::move(left), std::move(right)};
+  return parts.copy([&](int64_t, int32_t t) { return !left_sums[t].is_empty(); },
+                    [&](int64_t, int32_t t) { return !sums[t].is_empty(); });
 }
 
 // The children of a node by a question about a column: where it is missing, surrogates answer.

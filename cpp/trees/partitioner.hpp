@@ -47,11 +47,15 @@ class Partitioner {
   Children make_leaves(GrowingTree& tree, const OpenNode& parent);
 
  private:
+  struct Counts;
+  class SharedParts;
+
+  static double note_fraction(GrowingTree& tree, const OpenNode& parent);
   Children part_alone(const OpenNode& parent);
   Children part_by_contexts(const GrowingTree& tree, const OpenNode& parent);
   Children part_by_fractions(const GrowingTree& tree, const OpenNode& parent, double share);
-  Children divide_rows(const GrowingTree& tree, const OpenNode& parent, double share,
-                       const uint8_t* marks);
+  Children divide_rows(const GrowingTree& tree, const OpenNode& parent, double share);
+  WideSum left_of_missing(const GrowingTree& tree, const OpenNode& parent, double share);
   Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent);
 
   std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out);

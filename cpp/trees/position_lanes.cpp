@@ -121,10 +121,10 @@ PositionLanes::Block::Block(const PositionLanes& lanes)
       columns_(lanes.columns_.size() * width_),
       sources_(lanes.columns_.size()),
       tile_(kTileColumns * width_),
-      features_(lanes.features_.size() * kWalkBlock),
-      leaves_((kMaxLaneLeaves + lanes.max_splits_) * kWalkBlock) {
+      features_(lanes.features_.size()),
+      leaves_(kMaxLaneLeaves + lanes.max_splits_) {
   for (int64_t leaf = 0; leaf < kMaxLaneLeaves; ++leaf)
-    std::fill_n(leaves_.data() + leaf * kWalkBlock, kWalkBlock, static_cast<uint8_t>(leaf));
+    std::fill_n(leaves_[leaf].bytes, kWalkBlock, static_cast<uint8_t>(leaf));
   for (size_t place = 0; place < sources_.size(); ++place)
     sources_[place] = columns_.data() + static_cast<int64_t>(place) * width_ + lanes.before_;
 }
@@ -166,8 +166,9 @@ void PositionLanes::Block::copy_bins(const BinTable& bins, int64_t begin, int64_
 
 // Bytes of what is asked about, feature by feature. Lanes from `end` on hold anything.
 void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_t end) {
-  uint8_t* out = features_.data();
+  Row* next = features_.data();
   for (const Feature& feature : lanes_.features_) {
+    uint8_t* out = next++->bytes;
     if (feature.column < 0) {
       std::fill_n(out, kWalkBlock, uint8_t{0});
     } else {
@@ -176,14 +177,13 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
       for (int64_t i = 0; i < kWalkBlock; ++i)
         out[i] = static_cast<uint8_t>(column[i] - feature.shift);
     }
-    out += kWalkBlock;
   }
   for (int64_t t = begin; t < end; ++t) {
     if (room.holds_all(t)) continue;
-    uint8_t* lane = features_.data() + t - begin;
+    Row* row = features_.data();
     for (const Feature& feature : lanes_.features_) {
-      if (!room.holds(t, feature.offset)) *lane = feature.outside;
-      lane += kWalkBlock;
+      if (!room.holds(t, feature.offset)) row->bytes[t - begin] = feature.outside;
+      ++row;
     }
   }
 }
@@ -212,12 +212,12 @@ void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table,
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {
     find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
-                features_.data(), leaves_.data());
+                features_.data()->bytes, leaves_.data()->bytes);
     const float* values = lanes_.values_.data() + tree.first_value;
     const double weight = *next_weight++;
     for (int32_t leaf = 0; leaf < tree.n_leaves; ++leaf)
       products[leaf] = weight * static_cast<double>(values[leaf]);
-    const uint8_t* leaves = leaves_.data() + tree.root * kWalkBlock;
+    const uint8_t* leaves = leaves_[tree.root].bytes;
     double* scores = table.out + begin * n_outputs + tree.output;
     for (int64_t i = 0; i < n; ++i) scores[i * n_outputs] += products[leaves[i]];
   }

@@ -53,6 +53,11 @@ class PositionLanes {
     void add_scores(const Room& room, const ScoreTable& table, int64_t begin, int64_t end);
 
    private:
+    // A byte for every position of a block, in whole cache lines.
+    struct alignas(64) Row {
+      uint8_t bytes[kWalkBlock];
+    };
+
     void copy_bins(const BinTable& bins, int64_t begin, int64_t end);
     void fill_features(const Room& room, int64_t begin, int64_t end);
 
@@ -61,8 +66,8 @@ class PositionLanes {
     std::vector<uint8_t> columns_;         // (n_columns in use, width_) bins
     std::vector<const uint8_t*> sources_;  // (n_columns in use,) bins from the first position on
     std::vector<uint8_t> tile_;            // (kTileColumns, width_) of the table
-    std::vector<uint8_t> features_;        // (n_features, kWalkBlock)
-    std::vector<uint8_t> leaves_;  // (256 + n_splits, kWalkBlock) rows of each leaf, and of splits
+    std::vector<Row> features_;            // (n_features,)
+    std::vector<Row> leaves_;              // (256 + n_splits,) of each leaf, and of splits
   };
 
  private:

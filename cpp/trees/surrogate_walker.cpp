@@ -1,11 +1,15 @@
 #include "trees/surrogate_walker.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "simd.hpp"
 
 namespace hedgerow {
 namespace {
 
-using SurrogateLane = SurrogateMethod::Lane;
+constexpr int64_t kBlock = SurrogateMethod::kBlock;
+using SurrogateLane = int16_t;
 
 // Finds those `here` whose bins go left, and those that miss theirs, which stay; returns whether
 // there are any of these.
@@ -14,7 +18,7 @@ HEDGEROW_CLONES bool ask_bins(const SurrogateLane* HEDGEROW_RESTRICT bins, Surro
                               SurrogateLane* HEDGEROW_RESTRICT left,
                               SurrogateLane* HEDGEROW_RESTRICT missing) {
   SurrogateLane any = 0;
-  for (int64_t i = 0; i < kWalkBlock; ++i) {
+  for (int64_t i = 0; i < kBlock; ++i) {
     const SurrogateLane if_left = bins[i] <= cut ? here[i] : SurrogateLane{0};
     left[i] = bins[i] == 0 ? SurrogateLane{0} : if_left;
     missing[i] = bins[i] == 0 ? here[i] : SurrogateLane{0};
@@ -28,7 +32,7 @@ HEDGEROW_CLONES bool ask_surrogate(const SurrogateLane* HEDGEROW_RESTRICT bins, 
                                    SurrogateLane if_reversed, SurrogateLane* HEDGEROW_RESTRICT left,
                                    SurrogateLane* HEDGEROW_RESTRICT missing) {
   SurrogateLane any = 0;
-  for (int64_t i = 0; i < kWalkBlock; ++i) {
+  for (int64_t i = 0; i < kBlock; ++i) {
     const SurrogateLane is_known = bins[i] > 0 ? missing[i] : SurrogateLane{0};
     const SurrogateLane is_left = bins[i] <= cut ? SurrogateLane{-1} : SurrogateLane{0};
     left[i] |= is_known & (is_left ^ if_reversed);
@@ -38,10 +42,11 @@ HEDGEROW_CLONES bool ask_surrogate(const SurrogateLane* HEDGEROW_RESTRICT bins, 
   return any != 0;
 }
 
-HEDGEROW_CLONES Flow take_left(const SurrogateLane* HEDGEROW_RESTRICT left,
-                               SurrogateLane* HEDGEROW_RESTRICT here) {
+// Leaves those `here` that do not go left; returns whether there are any that do, and that do not.
+HEDGEROW_CLONES std::pair<bool, bool> take_left(const SurrogateLane* HEDGEROW_RESTRICT left,
+                                                SurrogateLane* HEDGEROW_RESTRICT here) {
   SurrogateLane any_left = 0, any_right = 0;
-  for (int64_t i = 0; i < kWalkBlock; ++i) {
+  for (int64_t i = 0; i < kBlock; ++i) {
     here[i] ^= left[i];
     any_left |= left[i];
     any_right |= here[i];
@@ -51,7 +56,7 @@ HEDGEROW_CLONES Flow take_left(const SurrogateLane* HEDGEROW_RESTRICT left,
 
 HEDGEROW_CLONES void mark_leaf(const SurrogateLane* HEDGEROW_RESTRICT here, SurrogateLane leaf,
                                SurrogateLane* HEDGEROW_RESTRICT leaves) {
-  for (int64_t i = 0; i < kWalkBlock; ++i) leaves[i] |= here[i] & leaf;
+  for (int64_t i = 0; i < kBlock; ++i) leaves[i] |= here[i] & leaf;
 }
 
 }  // namespace
@@ -66,45 +71,80 @@ SurrogateMethod::SurrogateMethod(const TreeArrays& trees, NumberedFeatures& feat
         features.number(trees.surrogate_columns[i], trees.surrogate_offsets[i]));
 }
 
-Flow SurrogateMethod::divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const {
-  const auto is_left = [&](uint8_t bin) { return goes_left(arrays_, node, bin); };
-  const bool has_set = arrays_.sets[node] >= 0;
-  const Lane* asked = has_set ? bins.by_set(features_[node], is_left) : bins.of(features_[node]);
-  const auto cut = static_cast<Lane>(has_set ? 1 : arrays_.cuts[node]);
-  Lane missing[kWalkBlock];
+void SurrogateMethod::Walk::run(int64_t first, int64_t n, BlockBins<kBlock>& bins) {
+  first_ = first;
+  leaves_.fill(0);
+  open_.assign(1, first);
+  lanes_.resize(std::max<size_t>(lanes_.size(), kBlock));
+  std::fill_n(lanes_.data(), kBlock, Lane{0});
+  std::fill_n(lanes_.data(), n, Lane{-1});
+  while (!open_.empty()) {
+    const int64_t node = open_.back();
+    const size_t place = (open_.size() - 1) * kBlock;
+    open_.pop_back();
+    lanes_.resize(std::max<size_t>(lanes_.size(), place + 2 * kBlock));
+    Lane* here = lanes_.data() + place;
+    if (method_.arrays_.columns[node] < 0)
+      mark_leaf(here, static_cast<Lane>(node - first), leaves_.data());
+    else
+      split(node, bins, here, here + kBlock);
+  }
+}
+
+void SurrogateMethod::Walk::split(int64_t node, BlockBins<kBlock>& bins, Lane* here, Lane* left) {
+  const TreeArrays& arrays = method_.arrays_;
+  Flow flow = divide(node, bins, here, left);
+  if (arrays.offsets[node] != 0 && !arrays.outside_left[node])
+    move_outside(node, bins, here, left, flow);
+  // The left child is next, and the right one takes the place of their parent.
+  const int64_t child = first_ + arrays.lefts[node];
+  if (!flow.right && flow.left) std::copy_n(left, kBlock, here);
+  if (flow.right) open_.push_back(child + 1);
+  if (flow.left) open_.push_back(child);
+}
+
+// Moves what goes left; what is outside does.
+SurrogateMethod::Walk::Flow SurrogateMethod::Walk::divide(int64_t node, BlockBins<kBlock>& bins,
+                                                          Lane* here, Lane* left) const {
+  const TreeArrays& arrays = method_.arrays_;
+  const int32_t feature = method_.features_[node];
+  const auto is_left = [&](uint8_t bin) { return goes_left(arrays, node, bin); };
+  const bool has_set = arrays.sets[node] >= 0;
+  const Lane* asked = has_set ? bins.by_set(feature, is_left) : bins.of(feature);
+  const auto cut = static_cast<Lane>(has_set ? 1 : arrays.cuts[node]);
+  Lane missing[kBlock];
   if (ask_bins(asked, cut, here, left, missing)) answer_missing(node, bins, missing, left);
-  return take_left(left, here);
+  const auto [any_left, any_right] = take_left(left, here);
+  return {any_left, any_right};
 }
 
 // By the first surrogate that is known; without any, as the split does.
-void SurrogateMethod::answer_missing(int64_t node, BlockBins<Lane>& bins, Lane* missing,
-                                     Lane* left) const {
-  const int64_t end = arrays_.surrogate_starts[node + 1];
-  for (int64_t i = arrays_.surrogate_starts[node]; i < end; ++i) {
-    const auto is_left = [&](uint8_t bin) { return surrogate_goes_left(arrays_, i, bin); };
-    const bool has_set = arrays_.surrogate_sets[i] >= 0;
-    const Lane* asked =
-        has_set ? bins.by_set(surrogate_features_[i], is_left) : bins.of(surrogate_features_[i]);
-    const auto cut = static_cast<Lane>(has_set ? 1 : arrays_.surrogate_cuts[i]);
-    const auto if_reversed = static_cast<Lane>(has_set || !arrays_.surrogate_reversed[i] ? 0 : -1);
+void SurrogateMethod::Walk::answer_missing(int64_t node, BlockBins<kBlock>& bins, Lane* missing,
+                                           Lane* left) const {
+  const TreeArrays& arrays = method_.arrays_;
+  const int64_t end = arrays.surrogate_starts[node + 1];
+  for (int64_t i = arrays.surrogate_starts[node]; i < end; ++i) {
+    const int32_t feature = method_.surrogate_features_[i];
+    const auto is_left = [&](uint8_t bin) { return surrogate_goes_left(arrays, i, bin); };
+    const bool has_set = arrays.surrogate_sets[i] >= 0;
+    const Lane* asked = has_set ? bins.by_set(feature, is_left) : bins.of(feature);
+    const auto cut = static_cast<Lane>(has_set ? 1 : arrays.surrogate_cuts[i]);
+    const auto if_reversed = static_cast<Lane>(has_set || !arrays.surrogate_reversed[i] ? 0 : -1);
     if (!ask_surrogate(asked, cut, if_reversed, left, missing)) return;
   }
-  if (goes_left(arrays_, node, 0))
-    for (int64_t i = 0; i < kWalkBlock; ++i) left[i] |= missing[i];
+  if (goes_left(arrays, node, 0))
+    for (int64_t i = 0; i < kBlock; ++i) left[i] |= missing[i];
 }
 
-void SurrogateMethod::add_leaf(int64_t first, int64_t node, const Lane* here,
-                               Values& values) const {
-  mark_leaf(here, static_cast<Lane>(node - first), values.data());
-}
-
-void SurrogateMethod::divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins,
-                                         Lane* here, Values& values) const {
-  Lane left[kWalkBlock];
-  divide(node, bins, here, left);
-  const int64_t child = first + arrays_.lefts[node];
-  add_leaf(first, child, left, values);
-  add_leaf(first, child + 1, here, values);
+void SurrogateMethod::Walk::move_outside(int64_t node, const BlockBins<kBlock>& bins, Lane* here,
+                                         Lane* left, Flow& flow) const {
+  const Lane* asked = bins.of(method_.features_[node]);
+  for (const int64_t i : bins.edges()) {
+    if (asked[i] != BlockBins<kBlock>::kOutside) continue;
+    here[i] = left[i];
+    left[i] = 0;
+    flow.right = true;
+  }
 }
 
 }  // namespace hedgerow

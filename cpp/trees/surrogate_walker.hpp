@@ -9,30 +9,48 @@
 
 namespace hedgerow {
 
-// A lane has all bits set where a position is at a node.
+// A block of positions goes down a tree together: at a node, the lanes of those that come to it
+// have all bits set.
 class SurrogateMethod {
  public:
-  using Lane = int16_t;
-  using Values = std::array<Lane, kWalkBlock>;  // leaves, counted from the tree's first node
-  static constexpr Lane kAll = -1;
+  static constexpr int64_t kBlock = kWalkBlock;
+  class Walk;
 
   SurrogateMethod(const TreeArrays& trees, NumberedFeatures& features);
 
-  int32_t feature(int64_t node) const { return features_[node]; }
-  Flow divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const;
-  void add_leaf(int64_t first, int64_t node, const Lane* here, Values& values) const;
-  void divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins, Lane* here,
-                          Values& values) const;
-  double value(const Values& values, int64_t first, int64_t i) const {
-    return static_cast<double>(arrays_.values[first + static_cast<uint16_t>(values[i])]);
-  }
-
  private:
-  void answer_missing(int64_t node, BlockBins<Lane>& bins, Lane* missing, Lane* left) const;
-
   const TreeArrays& arrays_;
   std::vector<int32_t> features_;            // by node; -1: a leaf
   std::vector<int32_t> surrogate_features_;  // by surrogate
+};
+
+class SurrogateMethod::Walk {
+ public:
+  explicit Walk(const SurrogateMethod& method) : method_(method) {}
+
+  void run(int64_t first, int64_t n, BlockBins<kBlock>& bins);
+  double value(int64_t i) const {
+    return static_cast<double>(method_.arrays_.values[first_ + static_cast<uint16_t>(leaves_[i])]);
+  }
+
+ private:
+  using Lane = int16_t;
+  // Whether any positions go left at a split, and right.
+  struct Flow {
+    bool left, right;
+  };
+
+  void split(int64_t node, BlockBins<kBlock>& bins, Lane* here, Lane* left);
+  Flow divide(int64_t node, BlockBins<kBlock>& bins, Lane* here, Lane* left) const;
+  void answer_missing(int64_t node, BlockBins<kBlock>& bins, Lane* missing, Lane* left) const;
+  void move_outside(int64_t node, const BlockBins<kBlock>& bins, Lane* here, Lane* left,
+                    Flow& flow) const;
+
+  const SurrogateMethod& method_;
+  int64_t first_ = 0;                // node of the tree
+  std::vector<int64_t> open_;        // nodes still to be walked
+  std::vector<Lane> lanes_;          // (n_open, kBlock)
+  std::array<Lane, kBlock> leaves_;  // that positions have come to, counted from the first node
 };
 
 using SurrogateWalker = BlockWalker<SurrogateMethod>;

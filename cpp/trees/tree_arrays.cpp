@@ -23,7 +23,7 @@ void check_lengths(const TreeArrays& trees) {
                             trees.outside_left.size(), trees.sets.size(), trees.lefts.size(),
                             trees.values.size(), trees.gains.size(), trees.weights.size()})
     require(size == n_nodes, "arrays of trees must have an entry for each node");
-  require(trees.left_sets.size() % kSetBytes == 0, "a set of bins has 32 bytes");
+  require(trees.left_sets.size() % kSetBytes == 0, "a set of bins must have 32 bytes");
   require(trees.fractions.empty() || trees.fractions.size() == n_nodes,
           "fractions must have an entry for each node, or none");
 }
@@ -32,9 +32,9 @@ void check_surrogates(const TreeArrays& trees, int32_t n_columns) {
   const size_t n = trees.surrogate_columns.size();
   for (const size_t size : {trees.surrogate_offsets.size(), trees.surrogate_cuts.size(),
                             trees.surrogate_reversed.size(), trees.surrogate_sets.size()})
-    require(size == n, "arrays of surrogates must have an entry for each");
+    require(size == n, "arrays of surrogates must have an entry for each surrogate");
   const std::vector<int64_t>& starts = trees.surrogate_starts;
-  if (starts.empty()) return require(n == 0, "surrogates have no splits");
+  if (starts.empty()) return require(n == 0, "there are surrogates, but no surrogate_starts");
   require(starts.size() == trees.columns.size() + 1 && starts.front() == 0 &&
               starts.back() == trees.n_surrogates() && std::ranges::is_sorted(starts),
           "surrogates do not belong to the nodes one after the other");

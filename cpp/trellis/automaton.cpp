@@ -85,16 +85,17 @@ namespace {
 void check_tables(const AutomatonTables& tables) {
   const int n_labels = tables.n_labels, n_states = tables.n_states, n_arcs = tables.n_arcs;
   require(n_labels >= 1 && n_states > n_labels && n_arcs >= n_labels,
-          "an automaton has a state and an arc for every label");
-  require(tables.failures[0] == -1, "state 0 has no failure state");
+          "an automaton needs a state and an arc for every label");
+  require(tables.failures[0] == -1, "state 0 must not have a failure state");
   for (int s = 1; s < n_states; ++s) {
     require(tables.failures[s] >= 0 && tables.failures[s] < s,
             "a failure state must come before its state");
     const int32_t label = tables.last_labels[s];
-    require(
-        s <= n_labels ? label == s - 1 && tables.failures[s] == 0
-                      : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
-        "states must be no label, each label, then longer strings that end in their failure state");
+    require(s <= n_labels
+                ? label == s - 1 && tables.failures[s] == 0
+                : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
+            "states must be the empty string, each label, then longer strings that end in their "
+            "failure state");
   }
   for (int a = 0; a < n_arcs; ++a) {
     require(tables.sources[a] >= 0 && tables.sources[a] < n_states && tables.targets[a] > 0 &&

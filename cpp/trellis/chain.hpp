@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "sum_grid.hpp"
+#include "trellis/edge_pairs.hpp"
 #include "trellis/mixing_bounds.hpp"
 #include "trellis/pattern_marginals.hpp"
 
@@ -51,19 +53,28 @@ struct ChainPosteriors {
   const PatternMarginals* patterns = nullptr;
   const MixingBounds* mixing = nullptr;  // see posteriors_give_mixing and mixing.hpp
   double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
+  const PairsByLabel* by_label = nullptr;
 
-  bool need_backward() const { return marginals || pair_sums || pairs || patterns || mixing; }
+  bool need_backward() const {
+    return marginals || pair_sums || pairs || patterns || mixing || by_label;
+  }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 
 // Where kernels write the pair posteriors of a sequence, one position at a time: to out.pairs, or
-// to scratch memory if only the pattern marginals, which are computed from them, are wanted.
+// to scratch memory if only the pattern marginals, which are computed from them, or those by label
+// are wanted.
 class PairRows {
  public:
-  PairRows(const ChainPosteriors& out, int64_t n_labels)
-      : out_(out), n_pairs_(n_labels * n_labels), scratch_(out.patterns ? n_pairs_ : 0) {}
+  PairRows(const ChainPosteriors& out, int n_labels)
+      : out_(out),
+        n_labels_(n_labels),
+        n_pairs_(int64_t{n_labels} * n_labels),
+        scratch_(out.patterns || out.by_label ? n_pairs_ : 0) {}
 
-  bool wanted() const { return out_.pairs != nullptr || out_.patterns != nullptr; }
+  bool wanted() const { return wanted_in_double() || by_label(); }
+  // Whether rows are wanted for more than PairsByLabel.
+  bool wanted_in_double() const { return out_.pairs != nullptr || out_.patterns != nullptr; }
   void open(int64_t first_position) { begin_ = first_position; }
   // (K, K) table of position t of the sequence. Call close(t) after filling it.
   double* row(int64_t t) {
@@ -71,18 +82,22 @@ class PairRows {
   }
   void close(int64_t t) {
     if (out_.patterns) out_.patterns->write(begin_ + t, row(t));
+    if (by_label()) by_label()->write(begin_ + t, row(t), n_labels_);
   }
-  // Fills the first position, where no pair ends, with zeros, and closes it.
+  // Null if these are not wanted.
+  const PairsByLabel* by_label() const { return out_.by_label; }
+  // Fills the first position, where no pair ends, with zeros.
   void close_first() {
     std::fill(row(0), row(0) + n_pairs_, 0.0);
-    close(0);
+    if (out_.patterns) out_.patterns->write(begin_, row(0));
   }
 
  private:
   const ChainPosteriors& out_;
+  int n_labels_;
   int64_t n_pairs_;
   int64_t begin_ = 0;
-  std::vector<double> scratch_;  // (K, K) instead of out.pairs; empty without patterns
+  std::vector<double> scratch_;  // (K, K) instead of out.pairs; empty if nothing is made of them
 };
 
 // labels: (N,) codes, or null if out.log_likelihoods is null.

@@ -28,6 +28,8 @@ class EdgeFactors {
   // (stride, stride) [label before, label] those of a position, 0 in the padding; valid until the
   // next call. In later passes what is no longer there is computed again.
   const double* at(int64_t t);
+  // Whether those of a position are there, and at() leaves all others where they are.
+  bool keeps(int64_t t) const { return block_of(t) == block_; }
   // What was subtracted from the scores of all arcs into the position of the last fill or at.
   double shift(int64_t t) const { return shifts_[t - begin(block_)]; }
 

@@ -240,10 +240,11 @@ void LaneEdges::write_pairs() {
   const int64_t n_pairs = this->n_pairs();
   if (group_.longest > 0) std::fill_n(scratch_.edges.begin(), n_pairs, broadcast(0.0));
   if (out_.pairs) lanes_to_rows(scratch_.edges.data(), lane_rows(group_, 0, out_.pairs, n_pairs));
-  if (!out_.patterns) return;
+  if (!out_.patterns && !out_.by_label) return;
   for (int l = 0; l < group_.n_strands; ++l) {
     pair_rows_.open(group_.begins[l]);
-    for (int64_t t = 0; t < group_.lengths[l]; ++t) {
+    if (group_.lengths[l] > 0) pair_rows_.close_first();
+    for (int64_t t = 1; t < group_.lengths[l]; ++t) {
       for (int64_t i = 0; i < n_pairs; ++i)
         pair_rows_.row(t)[i] = scratch_.edges[t * n_pairs + i].values[l];
       pair_rows_.close(t);

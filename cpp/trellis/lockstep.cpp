@@ -68,14 +68,14 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
     return scores + (scores_.offsets[group_.sequences[l]] + t) * size;
   };
   for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.nodes, n_labels);
-  fill_factor_rows<Semiring>(rows, n_labels, factors, extent, n_bad);
+  fill_factor_rows<Semiring, false>(rows, n_labels, factors, extent, n_bad);
   add_extent("a node", t, extent, n_bad, shifts, spreads);
   // Edges into a first position are not read: no arc but those from state 0 is taken there.
   const int64_t n_edges = scores_.n_edges();
   if (edge_factors_ != nullptr) edge_factors_[n_edges] = broadcast(Semiring::kOne);
   if (edge_factors_ != nullptr && t > 0) {
     for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_edges);
-    fill_factor_rows<Semiring>(rows, n_edges, edge_factors_, extent, n_bad);
+    fill_factor_rows<Semiring, true>(rows, n_edges, edge_factors_, extent, n_bad);
     add_extent("an edge", t, extent, n_bad, shifts, spreads);
   } else if (edge_factors_ != nullptr) {
     std::fill_n(edge_factors_, n_edges, Packed(broadcast(Semiring::kOne)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simd.hpp"
+#include "simd_exp.hpp"
 #include "sum_grid.hpp"
 #include "trellis/automaton.hpp"
 #include "trellis/lockstep.hpp"
@@ -309,10 +310,33 @@ Lanes invert(Lanes a) {
   return load(inverses);
 }
 
+// numbers = exp(numbers - shift), where shift is at least each of them; 0 below exp(-700).
+template <class Vector>
+HEDGEROW_INLINE void exponentiate_packed(Packed* numbers, int64_t n, const Packed& shift) {
+  constexpr int kTogether = sizeof(Vector) / sizeof(Packed);
+  const auto take = [&](double* in_out, auto by) {
+    using AnyVector = decltype(by);
+    const AnyVector depth = load_as<AnyVector>(in_out) - by;
+    store_all(in_out, where_at_least(depth, -700.0, exp_moderate(depth)));
+  };
+  Packed shifts[kTogether];
+  std::fill(shifts, shifts + kTogether, shift);
+  const auto by = load_as<Vector>(shifts[0].values);
+  int64_t k = 0;
+  for (; k + kTogether <= n; k += kTogether) take(numbers[k].values, by);
+  for (; k < n; ++k) take(numbers[k].values, static_cast<Lanes>(shift));
+}
+
+inline void exponentiate_many(Packed* numbers, int64_t n, const Packed& shift) {
+  static const auto kernel =
+      eight_wide_clone<exponentiate_packed<EightLanes>, exponentiate_packed<Lanes>>();
+  kernel(numbers, n, shift);
+}
+
 // factors[k] = exp(rows[lane][k] - largest score of the lane), k = 0 .. n-1, for one row of n
 // scores per lane. extent: largest score and smallest finite score; bad: number of scores NaN or
-// +inf
-template <class Semiring>
+// +inf. kMany: if there are so many that a faster way to exponentiate them pays
+template <class Semiring, bool kMany>
 HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Packed* factors,
                                       Extent& extent, Packed& bad) {
   Lanes largest = broadcast(-kInfinity), smallest = broadcast(kInfinity), n_bad = broadcast(0.0);
@@ -325,10 +349,13 @@ HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Pack
     n_bad += one_if_bad(score);
   }
   const Lanes shift = replace_minus_infinity(largest, broadcast(0.0));
-  for (int64_t k = 0; k < n; ++k)
-    factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
   extent = {largest, smallest};
   bad = n_bad;
+  if constexpr (kMany && !Semiring::kLogarithms) {
+    return exponentiate_many(factors, n, shift);
+  }
+  for (int64_t k = 0; k < n; ++k)
+    factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
 }
 
 }  // namespace

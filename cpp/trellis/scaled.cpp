@@ -27,13 +27,7 @@ class BackwardMixing {
     likely_ = likely;
     if (out_ != nullptr) from_previous_ = out_->node_gammas[begin_ + t];
   }
-  // The pair of t and t + 1 that is nearly certain, see add_pairs.
-  HEDGEROW_INLINE int64_t likely_pair(int64_t stride) const {
-    return has_likely_pair() ? likely_.label * stride + likely_after_.label : -1;
-  }
-  HEDGEROW_INLINE bool has_likely_pair() const {
-    return likely_.label >= 0 && likely_after_.label >= 0;
-  }
+  // The labels of t and t + 1 that are nearly certain.
   const LikelyLabel& likely() const { return likely_; }
   const LikelyLabel& likely_after() const { return likely_after_; }
   // That of the pairs of t and t + 1, by how much the sequence counts.
@@ -66,24 +60,25 @@ class BackwardMixing {
 HEDGEROW_INLINE void add_curvature(const ScaledArcs& arcs, const BackwardMixing& mixing,
                                    int n_labels, double* before, const double* after,
                                    const double* marginals, SumGrid grid, double* curvature,
-                                   CurvedRows& curved, double* scratch) {
+                                   CurvedRows& curved, WaitingPairs& in_double, double* scratch) {
   const int stride = arcs.stride;
   const double gamma = mixing.pair_gamma();
   Lanes largest = broadcast(0.0);
   for (int k = 0; k < stride; k += kLanes) largest = maximum(load(before + k), largest);
+  const LikelyLabel &likely = mixing.likely(), &likely_after = mixing.likely_after();
   if (!(max_lane(largest) <= kLargestSingle)) {
-    const PairTables tables{nullptr, nullptr, 0.0, SumGrid(0.0), curvature, gamma, grid};
-    return add_pairs(before, arcs.to_next.data(), after, n_labels, stride,
-                     mixing.likely_pair(stride), tables, scratch);
+    in_double.add(before, arcs.to_next.data(), after, gamma, likely.label, likely_after.label,
+                  marginals, nullptr);
+    return in_double.flush({nullptr, 0.0, SumGrid(0.0), curvature, grid});
   }
-  if (mixing.has_likely_pair()) {
-    const int64_t j = mixing.likely().label, k = mixing.likely_after().label;
+  if (likely.label >= 0 && likely_after.label >= 0) {
+    const int64_t j = likely.label, k = likely_after.label;
     const double reached = before[j];
     before[j] = 0.0;
     const double others =
         multiply_rows(before, arcs.to_previous.data() + k * stride, stride, scratch) * after[k];
     add_likely_row(reached, arcs.to_next.data() + j * stride, after, gamma, stride, k,
-                   mixing.likely_after().others + others, grid, curvature + j * stride);
+                   likely_after.others + others, grid, curvature + j * stride);
   }
   curved.add(before, after, marginals, gamma, n_labels);
 }
@@ -135,7 +130,8 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       sum_grid_(out.bound),
       curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
-      rows_(static_cast<size_t>(arcs.stride) * 7) {
+      rows_(static_cast<size_t>(arcs.stride) * 7),
+      waiting_pairs_(scores.n_labels) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride);
@@ -278,7 +274,10 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const bool pair_sums = !sums_.empty(), edges = edges_.given();
   const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
+  const PairTables tables{pair_sums ? sums_.data() : nullptr, weight, sum_grid_,
+                          curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_};
   keep_tables();
+  waiting_pairs_.clear();
   int n_waiting = 0;
   const SingleArcs single{arcs_.single_to_next.data(), n_labels, arcs_.floats};
   CurvedRows curved(curved_.data(), arcs_.floats, scratch + 2 * stride);
@@ -302,24 +301,22 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
-    if (edges) {
-      if (t + 1 < length) {
-        const PairTables tables{pairs.wanted() ? pairs.row(t + 1) : nullptr,
-                                pair_sums ? sums_.data() : nullptr,
-                                weight,
-                                sum_grid_,
-                                curvature_.empty() ? nullptr : curvature_.data(),
-                                mixing.pair_gamma(),
-                                curvature_grid_};
-        add_pairs(alpha, matrix, after, n_labels, stride, mixing.likely_pair(stride), tables,
-                  scratch);
-        if (pairs.wanted()) pairs.close(t + 1);
+    if (t + 1 < length && (edges ? pairs.wanted_in_double() : pairs.wanted())) {
+      fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
+      pairs.close(t + 1);
+    }
+    if (t + 1 < length && edges) {
+      float* by_label = nullptr;
+      if (pairs.by_label() != nullptr) {
+        const int64_t position = scores_.offsets[sequence] + t + 1;
+        const int32_t* labels = pairs.by_label()->labels + position;
+        by_label = pairs.by_label()->at(position, n_labels);
+        pairs.by_label()->observed[position] =
+            alpha[labels[-1]] * matrix[int64_t{labels[-1]} * stride + labels[0]] * after[labels[0]];
       }
+      waiting_pairs_.add(alpha, matrix, after, mixing.pair_gamma(), mixing.likely().label,
+                         mixing.likely_after().label, product, by_label);
     } else if (t + 1 < length) {
-      if (pairs.wanted()) {
-        fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
-        pairs.close(t + 1);
-      }
       if (pair_sums) {
         scale_row(weight, alpha, stride, waiting + n_waiting * stride);
         scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
@@ -327,7 +324,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       }
       if (!curvature_.empty())
         add_curvature(arcs_, mixing, n_labels, alpha, after, product, curvature_grid_,
-                      curvature_.data(), curved, scratch);
+                      curvature_.data(), curved, waiting_pairs_, scratch);
     }
     if (mixing_ != nullptr && t + 1 < length) {
       float rate = -1.0f;
@@ -336,6 +333,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       mixing.leave(rate);
     }
     mixing.write();
+    if (edges && (waiting_pairs_.full() || t == 0 || !edges_.keeps(t)))
+      waiting_pairs_.flush(tables);
     if (curved.n_rows == kCurvedRows || (curved.n_rows > 0 && t == 0)) {
       add_curved(curved, single, stride, curvature_grid_, curvature_.data());
       curved.n_rows = 0;

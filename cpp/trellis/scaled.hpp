@@ -15,6 +15,7 @@
 #include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/edge_factors.hpp"
+#include "trellis/edge_pairs.hpp"
 
 namespace hedgerow {
 
@@ -85,6 +86,7 @@ class ScaledChain {
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
   PaddedVector rows_;           // (7, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
+  WaitingPairs waiting_pairs_;  // the same where there are edges
   PaddedFloats singles_;        // (2, floats) scratch
   PaddedFloats curved_;         // (4, kCurvedRows, floats) the same for the curvature of pairs
   PaddedVector sums_;           // (stride, stride) of pairs; empty if they are not wanted

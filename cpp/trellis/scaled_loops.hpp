@@ -229,59 +229,6 @@ HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const 
   }
 }
 
-// What is made of the pair posteriors P of a position. Tables that are null are left out.
-struct PairTables {
-  double* pairs;  // (K, K) receives them
-  double* sums;   // (stride, stride) weight P is added
-  double weight;
-  SumGrid sum_grid;
-  double* curvature;  // (stride, stride) gamma P (1 - P) is added
-  double gamma;
-  SumGrid curvature_grid;
-};
-
-// P[j, k] = before[j] * arcs[j, k] * after[k]. The pair `likely` = j * stride + k, unless it is
-// negative, is nearly certain: 1 - P is computed as the sum of all others, since the difference
-// would lose digits. row: (stride,) scratch
-HEDGEROW_INLINE void add_pairs(const double* before, const double* arcs, const double* after,
-                               int n_labels, int stride, int64_t likely, const PairTables& out,
-                               double* row) {
-  const Row outer(n_labels);
-  const int n_inner = n_labels - outer.n_outer_rows();
-  const Lanes zero = broadcast(0.0), one = broadcast(1.0);
-  Lanes others = zero;
-  double prob = 0.0, known = 0.0;  // of the likely pair: P, and the curvature so far
-  for (int64_t j = 0; j < n_labels; ++j, arcs += stride) {
-    const Lanes factor = broadcast(before[j]);
-    for (int k = 0; k < stride; k += kLanes)
-      store(row + k, factor * load(arcs + k) * load(after + k));
-    if (out.pairs != nullptr)
-      for (int k = 0; k < stride; k += kLanes)
-        outer.store_at(out.pairs + j * n_labels, k, j < n_inner, load(row + k));
-    if (out.sums != nullptr)
-      for (int k = 0; k < stride; k += kLanes) {
-        double* sums = out.sums + j * stride + k;
-        store(sums, load(sums) + out.sum_grid.round(broadcast(out.weight) * load(row + k)));
-      }
-    if (out.curvature == nullptr) continue;
-    double* curvature = out.curvature + j * stride;
-    if (likely >= 0 && likely / stride == j) {
-      prob = row[likely % stride];
-      known = curvature[likely % stride];
-      row[likely % stride] = 0.0;
-    }
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes probs = load(row + k);
-      others += probs;
-      const Lanes spread = probs * maximum(one - probs, zero);
-      store(curvature + k,
-            load(curvature + k) + out.curvature_grid.round(broadcast(out.gamma) * spread));
-    }
-  }
-  if (out.curvature != nullptr && likely >= 0)
-    out.curvature[likely] = known + out.curvature_grid.round(out.gamma * prob * sum_lanes(others));
-}
-
 // least[c] = min_r x[r] * matrix[r, c] over kVectors * kLanes columns, products that are NaN not
 // counted.
 template <int kVectors>
@@ -335,11 +282,18 @@ HEDGEROW_INLINE float rate_to_previous(const double* factors, const double* sums
                                        int stride, double* scratch) {
   invert_sums(factors, sums, stride, scratch);
   double overlap = 0.0;
-  for (int j = 0; j < n_labels; ++j, matrix += stride) {
-    Lanes least = broadcast(kInfinity);
+  for (int j = 0; j < n_labels; j += kLanes, matrix += int64_t{kLanes} * stride) {
+    Lanes least[kLanes];
+    for (Lanes& of_row : least) of_row = broadcast(kInfinity);
     for (int k = 0; k < stride; k += kLanes)
-      least = minimum(load(matrix + k) * load(scratch + k), least);
-    overlap += before[j] > 0.0 ? min_lane(least) * before[j] : 0.0;
+      for (int i = 0; i < kLanes; ++i)
+        least[i] = minimum(load(matrix + static_cast<int64_t>(i) * stride + k) * load(scratch + k),
+                           least[i]);
+    transpose(least);
+    double smallest[kLanes];
+    store(smallest, minimum(minimum(least[0], least[1]), minimum(least[2], least[3])));
+    for (int i = 0; i < kLanes && j + i < n_labels; ++i)
+      overlap += before[j + i] > 0.0 ? smallest[i] * before[j + i] : 0.0;
   }
   return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
 }

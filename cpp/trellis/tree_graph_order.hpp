@@ -23,7 +23,7 @@ namespace hedgerow {
 }
 [[noreturn]] inline void throw_circle() {
   throw std::invalid_argument(
-      "the parents of a sequence go around in a circle; expected trees, each with a root");
+      "the parents of a sequence form a cycle; expected trees, each with a root");
 }
 // Throws std::invalid_argument for a parent that is neither another place of the sequence nor -1.
 HEDGEROW_INLINE void check_parent(int64_t parent, int64_t place, int64_t length, int64_t sequence) {

@@ -33,9 +33,10 @@ def find_base(crf: Any, of_init: Estimator | None, *, continues: bool) -> BaseTr
     check_folds(crf.base_folds)
     base = unfreeze(crf.base)
     if not isinstance(base, Estimator | None):
+        is_class = isinstance(base, type)
+        what = f"the class {base.__name__}" if is_class else f"of type {type(base).__name__}"
         raise TypeError(
-            f"base is of type {type(base).__name__}; expected a LinearCRF or a TreeCRF, fitted or "
-            "not, or None"
+            f"base is {what}; expected a LinearCRF() or a TreeCRF(), fitted or not, or None"
         )
     if continues and (base is None) != (of_init is None):
         name = type(crf).__name__

@@ -31,7 +31,7 @@ ADVICE = "delete the file to start again, or pass another path"
 
 
 class Checkpoint:
-    """A file for the training state, so that training can be resumed after a kill.
+    """A file for the training state, so that training can be resumed if the process is killed.
 
     Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it; otherwise
     it starts from the beginning. The model is the same, bit for bit, as without an interruption.

@@ -80,7 +80,7 @@ def _read_state(where: str, value: Any) -> dict[str, Any]:
         is_builtin = "__module__" not in vars(base)  # such as dict
         if is_builtin or vars(base).get("__slots__"):
             raise TypeError(
-                f"{where} is a {base.__name__}, whose attributes are not its whole state"
+                f"{where} is a {base.__name__}, whose attributes do not hold its whole state"
             )
     return dict(vars(value))
 

@@ -117,8 +117,6 @@ def digest_categories(sequences: Sequences) -> list[Identities]:
 
 def _find_names(sequences: Sequences, comm: Comm) -> list[Any] | None:
     """Names of the sequences, (S,); None if they have none."""
-    if comm.size == 1:
-        return sequences.ids
     parts = comm.gather(sequences.numbers)
     given = [part for part in parts if part is not None]
     if len(given) < comm.size:

@@ -294,5 +294,6 @@ class LinearCRF(Estimator):
     def _unpack(self, metadata: dict[str, Any]) -> None:
         self.n_iter_ = read_count(metadata, "n_iter")
         self.best_iter_ = None
-        if "best_iter" in metadata:  # which files of earlier versions do not have
+        # Files of earlier formats may not have it.
+        if metadata["format"] >= 7 or "best_iter" in metadata:
             self.best_iter_ = read_optional_count(metadata, "best_iter")

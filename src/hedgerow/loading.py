@@ -47,6 +47,11 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
             ) from None
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data, name = bytes(source), "the model"
+    elif not hasattr(source, "read"):
+        raise TypeError(
+            f"cannot load {source!r}; expected the path of a model file, its bytes, or a file "
+            "opened in binary mode"
+        )
     else:
         data = source.read()
         name = repr(source.name) if hasattr(source, "name") else "the model"

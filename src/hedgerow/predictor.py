@@ -355,8 +355,8 @@ class Predictor(Shown):
         """Explain why a position has its label rather than another one.
 
         The log-odds of the two labels are split exactly into the contributions of the features of
-        the position and its window, of the transitions from and to the predicted neighbours, and of
-        the uncertainty about the neighbours.
+        the position and its window, of the transitions from and to the predicted labels of its
+        neighbours, and of the uncertainty about these labels.
 
         Parameters
         ----------

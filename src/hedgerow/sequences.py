@@ -251,7 +251,8 @@ class Sequences:
     flat : bool
         X was one block of rows, not a list of sequences; the output is flat as well.
     ids : list or None
-        Ids of the sequences of a flat X, (S,); None if they have none, or just merely count.
+        Ids of the sequences of a flat X, (S,); None if they have none, or if they come from outside
+        of X and merely count.
     numbers : list or None
         Ids that are numbers, (S,), if they may merely count those of all workers; else None.
     parents : (N,) int32 or None

@@ -30,8 +30,8 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         """Set the type of the tables that are returned, as for scikit-learn's transformers.
 
         This applies to `patterns`, `transition_weights` and so on, and to tables of explanations.
-        Without it, they are frames of the library whose frames the model was fitted on, or of the
-        one set by ``sklearn.set_config(transform_output="pandas")``.
+        Without it, ``sklearn.set_config(transform_output="pandas")`` sets the type. Without either,
+        tables are frames of the library whose frames the model was fitted on, if there is one.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
-        """The size of the model as text."""
+        """The size of the model: what is counted, and its number."""
 
     def _repr_html_inner(self) -> str:
         """HTML for notebooks: a summary of training next to scikit-learn's diagram."""
@@ -108,7 +108,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         if (base := getattr(self, "base_", None)) is not None:
             facts["on top of"] = f"a {type(base).__name__}"
         of_all = f" of {n_steps:,}" if n_steps > kept else ""
-        judge = "what was held out" if "validation_loss" in self.history_ else "the eval set"
+        judge = "held-out sequences" if "validation_loss" in self.history_ else "the eval set"
         note = "" if best is None else f", the best on {judge}: {best:,}"
         facts[f"{self.step_name}s"] = f"{kept:,}{of_all}{note}"
         figures = self.history_.at(kept if best is None else best)

@@ -37,7 +37,7 @@ LARGEST_WEIGHT = 1e150
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be read: it is damaged, foreign, or too new."""
+    """A model file cannot be read: it is damaged, not a model file, or of a newer version."""
 
 
 @dataclass(frozen=True, eq=False)

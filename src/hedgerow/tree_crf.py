@@ -72,7 +72,7 @@ class TreeCRF(Estimator):
         `max_leaves` is None too, otherwise no limit.
     max_leaves : int or None, default None
         Maximum number of leaves of a tree; the split with the largest gain is made first. None: 31
-        if `max_depth` is None too, otherwise as many as `max_depth` allows.
+        if `max_depth` is None too, otherwise as many as `max_depth` allows, up to 32,768.
     min_child_weight : float, default 1.0
         Minimum sum of curvatures in a leaf. In first-order boosting this is the number of examples.
     min_split_gain : float, default 0.0
@@ -80,8 +80,8 @@ class TreeCRF(Estimator):
     reg_lambda : float, default 1.0
         L2 regularization: added to the sum of curvatures of a leaf, which shrinks its value.
     max_step : float or None, default 1.0
-        Maximum value of a leaf, before it is multiplied by the learning rate. It keeps the first
-        rounds stable if there are many labels and few examples. Steps of the weights of label
+        Maximum absolute value of a leaf, before it is multiplied by the learning rate. It keeps the
+        first rounds stable if there are many labels and few examples. Steps of the weights of label
         patterns that are larger than this are dampened logarithmically. None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
@@ -116,8 +116,8 @@ class TreeCRF(Estimator):
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
         Groups of columns that may interact: all splits on a path from the root to a leaf use
         columns of one group. Columns in no group form one more group. "pairwise": any two columns;
-        "no_interactions": each column by itself. A column is the same at all positions of the
-        window; for dicts, a key stands for all its values.
+        "no_interactions": each column by itself. A column stands for all positions of the window;
+        for dicts, a key stands for all its values.
     newton : bool, default True
         Whether to use second derivatives (curvature). False: first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"
@@ -222,10 +222,10 @@ class TreeCRF(Estimator):
         cross-fitting; the base then scores the sequences that it was trained on, which leaves
         little for the trees to learn. None: 5, or 0 for a fitted base.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
-        ``hedgerow[cuda]``. The model is the same kind of object in both cases; with
-        "cuda", labels and marginals are predicted on a GPU if there is one. Settings that the GPU
-        does not support raise an error; see the guide to training on a GPU.
+        Where to train: on the CPU, or on one NVIDIA GPU, CuPy's current device (by default the
+        first), which needs the extra ``hedgerow[cuda]``. The model is the same kind of object in
+        both cases; with "cuda", labels and marginals are predicted on a GPU if there is one.
+        Settings that the GPU does not support raise an error; see the guide to training on a GPU.
     <parameters of both estimators>
 
     Attributes
@@ -247,7 +247,7 @@ class TreeCRF(Estimator):
         that of `decode`, or marginals if it is "auto".
     base_ : LinearCRF or TreeCRF
         The fitted base, if there is one.
-    feature_importances_ : (n_features_in_,) array
+    feature_importances_ : (number of columns,) array
         Share of the total gain of the splits on each column.
     <attributes of both estimators>
 
@@ -411,7 +411,7 @@ class TreeCRF(Estimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of the total gain of the splits on each column, (number of columns,).
 
-        Columns are those of X, or the ``attributes`` of dicts. `importances` also lists them by
+        If X contains dicts, every attribute is a column. `importances` also lists the columns by
         offset, and includes previous labels if trees split on them.
         """
         check_fitted(self)

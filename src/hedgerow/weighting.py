@@ -50,13 +50,12 @@ def read_sample_weight(
     """
     if sample_weight is None:
         return SampleWeight()
-    weights = _to_numbers(sample_weight)
+    ways = "one weight for each sequence" + ", or one for each row" * sequences.flat
+    weights = _to_numbers(sample_weight, ways)
     of_rows = sequences.flat and weights.shape == (sequences.n_positions,)
     if not of_rows and weights.shape != (sequences.n_sequences,):
-        sizes, ways = f"{sequences.n_sequences} sequences", "one weight for each sequence"
-        if sequences.flat:
-            sizes += f" and {sequences.n_positions} rows"
-            ways += ", or one for each row"
+        sizes = f"{sequences.n_sequences} sequences"
+        sizes += f" and {sequences.n_positions} rows" * sequences.flat
         raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
     _check_weights(weights)
     by_sequence = weights[sequences.offsets[:-1]] if of_rows else weights
@@ -71,7 +70,7 @@ def read_sample_weight(
     return SampleWeight(by_position=rows)
 
 
-def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
+def _to_numbers(sample_weight: ArrayLike, expected: str) -> NDArray[np.float64]:
     try:
         weights = np.asarray(sample_weight)
         if weights.dtype.kind == "c":
@@ -80,7 +79,9 @@ def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
             raise ValueError("some of them are masked")
         return weights.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
+        raise ValueError(
+            f"sample_weight is not an array of numbers: {error}; pass {expected}"
+        ) from None
 
 
 def _check_weights(weights: NDArray[np.float64]) -> None:

@@ -15,6 +15,8 @@ from hedgerow import DataWarning
 
 __all__ = ["Failure", "check_isolated", "run_batch", "strict_warnings"]
 
+FORKED = "This process .* is multi-threaded, use of fork"  # since Python 3.12
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -28,13 +30,15 @@ class Failure:
 def strict_warnings() -> Iterator[None]:
     """Warnings are errors, except for those that the drawn cases cause.
 
-    These are about penalties, eval sets that were trained on, and single labels.
+    These are about penalties, eval sets that were trained on, single labels, and forks.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "no weights were learned", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".* were in the training data too", DataWarning)
         warnings.filterwarnings("ignore", "y has a single label", DataWarning)
+        # Not set for a single fork: while other threads train, nobody may change the filters.
+        warnings.filterwarnings("ignore", FORKED, DeprecationWarning)
         yield
 
 

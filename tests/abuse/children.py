@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import traceback
-import warnings
 from collections.abc import Callable
 
 __all__ = ["SECONDS", "fork", "join", "wait"]
@@ -18,9 +17,7 @@ def fork(call: Callable[[], int | None], seconds: float = SECONDS) -> int:
 
     Its exit status is what the call returns, 0 for None, or 1 with a traceback on `sys.stderr`.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
-        child = os.fork()
+    child = os.fork()
     if child != 0:
         return child
     status = 1

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import pickle
 import threading
-import warnings
 from typing import Any
 
 from hypothesis import strategies as st
@@ -132,11 +131,9 @@ def check_pool(case: Case) -> None:
 
     def callback(told: Any) -> None:
         if told.number == min(case["round"], training.case["parameters"]["n_rounds"]):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                with multiprocessing.get_context("fork").Pool(2) as pool:
-                    calls = [(case["training"], case["n_jobs"])] * 3
-                    results.extend(pool.starmap(fit_in_child, calls, chunksize=1))
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                calls = [(case["training"], case["n_jobs"])] * 3
+                results.extend(pool.starmap(fit_in_child, calls, chunksize=1))
 
     model = training.fit(callbacks=[callback], n_jobs=case["n_jobs"])
     model.set_params(callbacks=None)

@@ -260,10 +260,10 @@ class Training:
         names = {"dense": [0, 1, 2], "sparse": [0, 1, 2], "facts": QUERIES}.get(form, COLUMNS)
         labels = sorted({label for y in self.labels for label in y}, reverse=True)
         found: dict[str, Any] = {}
-        if form == "items":  # with few positions, some attributes may not occur
-            known = {name for x in self.X for item in x for name in item if item[name]}
-        elif form == "facts" and "held_out" in self.case:  # the remaining queries are not known
+        if form in ("items", "facts") and "held_out" in self.case:  # of some sequences alone
             known = set()
+        elif form == "items":  # with few positions, some attributes may not occur
+            known = {name for x in self.X for item in x for name in item if item[name]}
         elif form == "facts":
             known = set(self.fact_parameters()["queries"].fit(self.X).get_feature_names_out())
         else:

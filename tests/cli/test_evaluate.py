@@ -141,7 +141,7 @@ def test_confidence_intervals(chunk_model, other_model, test_set, capsys):
             assert interval in out
             if len(models) == 2:
                 assert f"{interval} {expected.p_value:.3g}" in out
-        assert "by 50 resamples of whole sequences" in out
+        assert "from 50 bootstrap samples of whole sequences" in out
     strict = json.loads(
         run(capsys, "eval", chunk_model, test_set, "--strict", "IOB2", *options, "--json")
     )

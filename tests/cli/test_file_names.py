@@ -50,7 +50,7 @@ def model(tmp_path_factory):
         (b"g,x,w,y\n", ["inspect"], "--sequence is 0 and FILE has 0 sequences"),
         (b"g,x,w,y\n1,inf,a,A\n", [*COMMANDS], "FILE: X"),
         (b"g,w,y\n1,a,A\n", [*COMMANDS], "FILE: column 'x', which the model was trained on,"),
-        (b"g,x,w,y\n1,2,\xff,A\n", [*COMMANDS], "FILE, line 2: column 'w' cannot be read as str"),
+        (b"g,x,w,y\n1,2,\xff,A\n", [*COMMANDS], "FILE, line 2: column 'w' is not valid UTF-8"),
         (gzip.compress(TRAINING.encode())[:-9], [*COMMANDS], "FILE: the gzipped data are damaged"),
         (b"PAR1 and then nothing", [*COMMANDS], "FILE: the Parquet file cannot be read: "),
     ],

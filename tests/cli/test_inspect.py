@@ -15,7 +15,7 @@ def test_a_linear_model(chunk_model, capsys):
     assert f"LinearCRF, {model.n_iter_} iterations, loss {model.loss_:.6g}" in out
     assert "\nparameters: constraints='BIO'\n" in out
     assert "\n6 labels: B-NP B-PP B-VP I-NP I-VP O\n" in out
-    assert f"\nweights: {model.n_weights_} of {len(model.attributes_)} attributes\n" in out
+    assert f"\nweights: {model.n_weights_} ({len(model.attributes_)} attributes)\n" in out
     assert "\nfiles: conll, label column 2, feature columns 0 1\n" in out
     table = model.weights()
     place = abs(table["weight"]).argmax()

@@ -52,7 +52,7 @@ def test_help_fits_a_terminal(command, capsys, monkeypatch):
     [
         (["xyzzy"], "there is no command 'xyzzy'; the commands are train, tag, eval, inspect, "),
         (["train", "x", "-m", "y", "--model", "tree"], "--model is tree; expected linear or trees"),
-        (["tag", "m", "in", "out"], "there is one argument too many: out; see hedgerow tag --help"),
+        (["tag", "m", "in", "out"], "unexpected argument out; see hedgerow tag --help"),
         (["tag", "m", "--xyzzy"], "there is no option --xyzzy; see hedgerow"),
         (["train", "x", "-m", "y", "--order", "two"], "argument --order: invalid int value: 'two'"),
         (

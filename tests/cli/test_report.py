@@ -79,7 +79,7 @@ def test_a_title(chunk_model, tmp_path, capsys):
         ),
         (
             ["a", "b", "c", "-o", "{folder}/x"],
-            "there is one argument too many: c; see hedgerow report --help",
+            "unexpected argument c; see hedgerow report --help",
         ),
     ],
 )

@@ -199,7 +199,7 @@ def test_features_are_listed_and_counters_warned_of(tmp_path, capsys):
         f"hedgerow: warning: column {looks}{rest}columns with --features"
         for looks in (
             "'time' rises from row to row in every sequence, like a time",
-            "'device' is the same throughout each sequence and in no other, like an id",
+            "'device' has one value per sequence, different in each, like an id",
             "'row' is different in every row, like an id",
         )
     ]
@@ -219,7 +219,7 @@ def test_a_list_of_features_fits_a_line():
     assert describe_features(Recipe("crfsuite")) == "features: the attributes of the file"
     lines = ("# a comment", "", "U00:%x[0,0]", "B")
     template = Recipe("conll", ("0", "1"), 1, features=(0,), template=lines)
-    assert describe_features(template) == "features: attributes by a template of 2 lines"
+    assert describe_features(template) == "features: attributes from a template of 2 lines"
     assert describe_features(Recipe("csv", ("x", "g", "y"), 2, 1, (0,))) == "1 feature: x"
 
 

@@ -46,7 +46,7 @@ def test_a_thread_that_is_silent_is_an_error():
         if comm.rank == 0:
             comm.gather(0)
 
-    with pytest.raises(WorkerError, match="worker 0 of 2 waits for a worker that has failed"):
+    with pytest.raises(WorkerError, match="worker 0 of 2 cannot continue: another worker has"):
         ThreadComm.run(2, work, timeout=0.05)
 
 

@@ -118,15 +118,15 @@ def test_a_list_of_lists_of_strings():
 @pytest.mark.parametrize(
     ("sequence", "form"),
     [
-        (LISTS["pandas"][1], "frame"),
-        (LISTS["csr arrays"][1], "sparse"),
-        ([{"a": 1}], "items"),
-        ([["a", "b"]], "items"),
-        ([[], []], "items"),
+        (LISTS["pandas"][1], "a DataFrame"),
+        (LISTS["csr arrays"][1], "a sparse matrix"),
+        ([{"a": 1}], "a list of dicts or attribute strings"),
+        ([["a", "b"]], "a list of dicts or attribute strings"),
+        ([[], []], "a list of dicts or attribute strings"),
     ],
 )
 def test_mixed_forms(sequence, form):
-    message = f"X mixes forms: X[0] is of form 'array' and X[2] of form '{form}'"
+    message = f"X mixes forms: X[0] is an array of numbers and X[2] is {form}; give all"
     refuses(TypeError, message, [PARTS[0], PARTS[1], sequence])
 
 

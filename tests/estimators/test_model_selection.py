@@ -1,7 +1,6 @@
 """Searches, cross-validation and pipelines of scikit-learn, with lists and with flat tables."""
 
 import pickle
-import warnings
 
 import joblib
 import numpy as np
@@ -114,8 +113,7 @@ def test_searches_over_lists_of_sequences(crf, search):
 
 
 def test_a_search_in_several_processes():
-    with joblib.parallel_config("multiprocessing"), warnings.catch_warnings():  # which is quick
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
+    with joblib.parallel_config("multiprocessing"):  # which is quick
         alone, together = (
             GridSearchCV(small(TreeCRF), {"max_depth": [1, 2]}, cv=2, n_jobs=n_jobs).fit(X, Y)
             for n_jobs in (1, 2)

@@ -112,6 +112,24 @@ def test_of_what_comes_with_the_sequences(make, y, given, order, tmp_path):
     assert first == second
 
 
+@pytest.mark.parametrize("by_column", [False, True], ids=["groups", "group_column"])
+def test_of_groups_that_merely_count(by_column, tmp_path):
+    base = TreeCRF(n_rounds=1, max_depth=2)
+    draws = {"subsample": 0.5, "early_stopping_rounds": 2, "base": base, "base_folds": 2}
+    crf = make_trees(**draws, group_column=X[0].shape[1] if by_column else None)
+    found = []
+    for order in (np.arange(len(X)), np.random.default_rng(2).permutation(len(X))):
+        groups = np.repeat(np.arange(len(X)), [len(X[i]) for i in order])
+        table, labels = (np.concatenate([parts[i] for i in order]) for parts in (X, Y))
+        if by_column:
+            crf.fit(np.column_stack([table, groups]), labels)
+        else:
+            crf.fit(table, labels, groups=groups)
+        crf.save(tmp_path / "model")
+        found.append((tmp_path / "model").read_bytes())
+    assert found[0] == found[1]
+
+
 def test_of_the_trial_of_decoders(tmp_path, monkeypatch):
     monkeypatch.setattr("hedgerow.training.trial.LEAST_LABELS", 20)
     monkeypatch.setattr("hedgerow.training.trial.PIECES", 8)

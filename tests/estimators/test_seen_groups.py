@@ -24,7 +24,7 @@ ROWS, LABELS, IDS = np.concatenate(X), np.concatenate(Y), group_ids(X)
 NAMES = np.array([f"walk {number}" for number in IDS])
 TABLE = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(walk=NAMES)
 SCORER = make_position_scorer(accuracy_score)
-TORN = "12 of the 12 groups of X were in the training data too, with other rows ('walk 0', "
+TORN = "12 of the 12 groups of X were in the training data too ('walk 0', "
 HALF = np.arange(len(IDS)) % 2 == 0
 
 

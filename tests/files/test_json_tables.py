@@ -70,7 +70,7 @@ def test_the_first_line_tells(tmp_path):
         ([ROWS[0], "[1]"], r"t.jsonl, line 2: expected an object in JSON, \{...\}, got \[1\]"),
         (
             [{"g": 1, "x": "b", "y": "A"}, {}, {"g": 2, "x": 5, "y": "A"}],
-            "t.jsonl, line 3: column 'x' holds 5; expected the kind of \"b\" before",
+            "line 3: column 'x' holds 5, but an earlier row has \"b\"; expected values of one type",
         ),
         (
             [{"g": 1, "x": 10**30, "y": "A"}],

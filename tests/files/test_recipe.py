@@ -65,5 +65,5 @@ def test_what_makes_no_sense(change):
 
 @pytest.mark.parametrize("values", [{}, [], None, {"format": "conll"}])
 def test_what_is_no_recipe(values):
-    with pytest.raises(ValueError, match="a recipe has the entries columns, delimiter, features"):
+    with pytest.raises(ValueError, match="expected a recipe with the entries columns, deli"):
         Recipe.from_json(values)

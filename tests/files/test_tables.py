@@ -112,6 +112,15 @@ def test_what_columns_hold_is_kept_from_training(tmp_path):
     assert batch.y == [[None]]
 
 
+def test_other_separators_than_in_training(tmp_path):
+    recipe = make_recipe(write(tmp_path, CSV), group="g")
+    expected = read_file(write(tmp_path, CSV, "new.csv"), recipe)
+    for delimiter in ";\t":
+        batch = read_file(write(tmp_path, CSV.replace(",", delimiter), "new.csv"), recipe)
+        assert batch.y == expected.y
+        assert [x.to_pydict() for x in batch.X] == [x.to_pydict() for x in expected.X]
+
+
 def test_labels_that_are_known(tmp_path):
     recipe = make_recipe(write(tmp_path, "g,n,y\n1,2,3\n"), group="g")
     path = write(tmp_path, "g,n,k\n1,2,?\n1,3,\n1,4,5\n", "new.csv")
@@ -138,9 +147,10 @@ def test_labels_that_are_known(tmp_path):
         ("g,x,y\n1,2,A\n\n2,B\n", {}, r"t.csv, line 4: Expected 3 columns, got 2: 2,B"),
         ('g,x,y\n1,"2\n3",A\n2,B\n', {}, "line 4: Expected 3 columns, got 2"),
         ("g,x,y\n1,2024-05-01,A\n", {}, r"column 'x' is of type date32\[day\]; expected numbers"),
-        (b"g,x,y\n1,\xff,A\n", {}, "line 2: column 'x' cannot be read as string: invalid UTF8"),
+        (b"g,x,y\n1,\xff,A\n", {}, "line 2: column 'x' is not valid UTF-8; save the file as"),
         (b"g,\xff,y\n1,2,A\n", {}, "line 1: .* is not valid UTF-8"),
         ('g,"x,y\n1,2,A\n', {}, "line 1: the column names cannot be read: unexpected end of data"),
+        ("g,x,y\r1,2,A\r", {}, "line 1: lines end with a carriage return alone; save the file"),
         ("g,x,y\n1,2,A\r2,3,B\n", {}, "line 2: expected 1 rows from here on, got 2; look for a"),
     ],
 )

@@ -122,6 +122,14 @@ def test_wrong_lengths():
         chunk_scores([["O"], ["O"]], [["O"], ["O", "O"]])
 
 
+@pytest.mark.parametrize("label", ["walk", 1, None])
+def test_labels_that_are_no_chunks(label):
+    message = f"label {label!r} does not mark chunks; expected 'O', or a prefix such as B or I, a"
+    with pytest.raises(ValueError, match=message):
+        chunk_scores([["B-X", "O"]], [["B-X", label]])
+    assert chunk_scores([["B", "I", "O"]], [["B", "O", "M-X"]]).n_predicted == 2
+
+
 @pytest.mark.parametrize("flat", [["B-X", "O"], np.array(["B-X", "O"])])
 def test_flat_labels(flat):
     message = "sequence 0 is a string; expected lists of labels: wrap flat labels, [y_true], or"

@@ -72,6 +72,11 @@ def test_labels_that_do_not_go_together(true, predicted, message):
         metrics.flat_accuracy_score(true, predicted)
 
 
+def test_no_labels():
+    with pytest.raises(TypeError, match="y is None; expected one label for every position"):
+        metrics.flat_accuracy_score(None, PREDICTED)
+
+
 def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match=r"shape \(2,\) but there are 3 sequences; pass one"):
         metrics.flat_accuracy_score(TRUE, PREDICTED, sample_weight=[1, 2])

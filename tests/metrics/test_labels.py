@@ -63,6 +63,8 @@ def test_labels_of_numpy_are_plain_and_may_be_of_two_kinds():
 
 
 def test_wrong_lengths_and_flat_labels():
+    with pytest.raises(TypeError, match="y_true is None; expected a list with one list of labels"):
+        label_scores(None, [["A"]])
     with pytest.raises(ValueError, match="y_true has 2 sequences but y_pred has 1"):
         label_scores([[1], [2]], [[1]])
     with pytest.raises(ValueError, match="sequence 0 has 1 label in y_true but 2 in y_pred"):

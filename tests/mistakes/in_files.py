@@ -57,7 +57,8 @@ def an_object_per_sequence():
 @mistake(
     "A",
     FileError,
-    "rows.jsonl, line 2: column 'watts' holds \"many\"; expected the kind of 3 before",
+    "rows.jsonl, line 2: column 'watts' holds \"many\", but an earlier row has 3; expected",
+    "values of one type",
 )
 def numbers_and_text():
     read(

@@ -9,6 +9,17 @@ from mistakes.mistake import TORN_APART, UNKNOWN_LABEL, mistake
 EVEN = np.arange(len(IDS)) % 2 == 0
 
 
+@mistake(
+    "A",
+    DataWarning,
+    "sample_weight counts runs of rows, like the ids of groups, but X has no groups, so all of its",
+    "rows are one sequence; the third argument of fit is sample_weight: pass groups by name,",
+    "groups=...",
+)
+def groups_without_their_name():
+    trees().fit(ROWS, LABELS, np.arange(16) // 3)
+
+
 @mistake("A", ValueError, "groups has 15 ids but X has 16 rows; pass one id for every row")
 def groups_for_fewer_rows():
     trees().fit(ROWS, LABELS, groups=IDS[1:])
@@ -18,7 +29,7 @@ def groups_for_fewer_rows():
     "A",
     ValueError,
     "group 'a' occurs again at row 2 after it began at row 0; the rows of a group must be",
-    "consecutive: sort X, y and groups by group first (stably, to keep the order within)",
+    "consecutive: sort X, y and groups by group first (stably, to keep the order within a group)",
 )
 def groups_that_come_back():
     trees().fit(ROWS, LABELS, groups=["a", "b"] * 8)

@@ -7,6 +7,15 @@ from mistakes.data import X, Y, trees, weights
 from mistakes.mistake import mistake
 
 
+@mistake(
+    "A",
+    TypeError,
+    "base is the class LinearCRF; expected a LinearCRF() or a TreeCRF(), fitted or not, or None",
+)
+def a_class_as_a_base():
+    trees(base=LinearCRF).fit(X, Y)
+
+
 @mistake("A", TypeError, "TreeCRF has no parameter 'n_estimators'; did you mean n_rounds?")
 def a_name_of_xgboost():
     TreeCRF(n_estimators=100)

@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from hedgerow import ModelFileError, TreeCRF, load
+from hedgerow.report import write_report
 from mistakes.data import BY_COLUMN, FEATURES, FITTED, IDS, LABELS, LISTED, ROWS, X, Y, trees
 from mistakes.mistake import mistake
 
@@ -146,6 +147,25 @@ def load_a_file_that_is_no_model():
 )
 def load_a_file_that_is_not_there():
     load("nowhere.hedgerow")
+
+
+@mistake(
+    "A",
+    TypeError,
+    "path is of type list; expected the name of the file to write: write_report(model, path, X, y)",
+)
+def a_report_with_the_data_first():
+    write_report(LISTED, X, Y, "report.html")
+
+
+@mistake(
+    "A",
+    TypeError,
+    "cannot load None; expected the path of a model file, its bytes, or a file opened in binary",
+    "mode",
+)
+def load_nothing():
+    load(None)
 
 
 @mistake(

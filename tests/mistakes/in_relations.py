@@ -14,7 +14,7 @@ SESSIONS = Atoms(
     "A",
     TypeError,
     "X[0] is an AtomSequence, which holds facts, but the model was fitted on other data; turn",
-    "facts into attributes by the RelationalFeatures that it was fitted with, or fit it on Atoms",
+    "facts into attributes with the RelationalFeatures that it was fitted with, or fit it on Atoms",
 )
 def facts_for_a_model_of_attributes():
     trees().fit([[["a"], ["b"]]], [["x", "y"]]).predict(SESSIONS)
@@ -64,7 +64,7 @@ def a_mode_without_the_position():
 @mistake(
     "A",
     ValueError,
-    "mode 'ending(+name,#e)' can never be used: no mode that can be used introduces a variable of",
+    "mode 'ending(+name,#e)' can never be used: no usable mode introduces a variable of",
     "type 'name'; give another mode an argument -name, or correct the type",
 )
 def a_mode_that_never_binds():
@@ -95,9 +95,9 @@ def positions_that_count_from_one():
 @mistake(
     "A",
     ValueError,
-    "at least 5 queries hold at 1 positions or more (5 of 1 literal; the last 3 are 'ls=...'), but",
-    "max_queries is 4; raise min_count, lower depth or window, leave out modes, or raise",
-    "max_queries",
+    "at least 5 queries hold at 1 positions or more (5 of 1 literal; the last 3 of the form",
+    "'ls=...'), but max_queries is 4; raise min_count, lower depth or window, leave out modes, or",
+    "raise max_queries",
 )
 def too_many_queries():
     RelationalFeatures(["ls(+t,-f)", "cd(+t,#f)", "ls(+t,#f)"], max_queries=4).fit(SESSIONS)

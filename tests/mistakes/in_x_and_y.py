@@ -101,6 +101,17 @@ def a_table_of_labels():
 
 @mistake(
     "A",
+    DataWarning,
+    "y has the index of X in another order: it begins with 15, that of X with 0. Rows are matched",
+    "by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right as it",
+    "is",
+)
+def labels_that_were_sorted_apart():
+    trees().fit(FEATURES, pd.Series(LABELS).sort_index(ascending=False), groups=IDS)
+
+
+@mistake(
+    "A",
     ValueError,
     "X is 1-D with shape (16,); expected 2-D, (positions, features). Reshape your data:",
     "x.reshape(-1, 1) for one feature per position, x.reshape(1, -1) for one position",
@@ -199,8 +210,8 @@ def one_sequence_of_dicts():
 @mistake(
     "A",
     TypeError,
-    "X mixes forms: X[0] is of form 'array' and X[1] of form 'frame'; give all sequences in one",
-    "form",
+    "X mixes forms: X[0] is an array of numbers and X[1] is a DataFrame; give all sequences in",
+    "one form",
 )
 def arrays_and_frames():
     trees().fit([X[0], *(pd.DataFrame(x) for x in X[1:])], Y)
@@ -345,6 +356,16 @@ def weights_for_fewer_sequences():
 )
 def negative_weights():
     trees().fit(X, Y, sample_weight=[1, 1, 1, -1])
+
+
+@mistake(
+    "A",
+    ValueError,
+    "sample_weight is not an array of numbers: setting an array element with a sequence...; pass",
+    "one weight for each sequence",
+)
+def weights_of_positions_in_lists():
+    trees().fit(X, Y, sample_weight=[np.ones(len(y)) for y in Y])
 
 
 @mistake(

@@ -109,7 +109,8 @@ FRAME = dd.from_pandas(TABLE[:9], npartitions=1)
 REFUSED = {
     "group_column is None; expected the name": lambda crf: crf.fit(FRAME, "state"),
     "y is of type ndarray; expected the name of a column": lambda crf: crf.fit(FRAME, np.ones(9)),
-    "groups is given, but X is a Dask": lambda crf: crf.fit(FRAME, "state", groups="day"),
+    "groups is given, .* set group_column": lambda crf: crf.fit(FRAME, "state", groups="day"),
+    "X_base is given, .* leave it out": lambda crf: crf.fit(FRAME, "state", X_base=FRAME),
     "timeout is 0; expected": lambda crf: crf.set_params(group_column="day").fit(
         FRAME, "state", timeout=0
     ),

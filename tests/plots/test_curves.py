@@ -71,8 +71,8 @@ def test_the_first_round_for_the_objective_is_marked(words):
     X, y = words
     crf = TreeCRF(n_rounds=3, warm_rounds=2, objective="accuracy", n_jobs=1).fit(X[:9], y[:9])
     lines = by_name(plots.learning_curve(crf))
-    assert sorted(lines) == ["objective from here on", "training"]
-    assert np.allclose(lines["objective from here on"].get_xdata(), 2.5)
+    assert sorted(lines) == ["end of the warm-up rounds", "training"]
+    assert np.allclose(lines["end of the warm-up rounds"].get_xdata(), 2.5)
 
 
 def test_without_history_there_is_no_curve():

@@ -217,7 +217,7 @@ def test_damaged_files(change, message, tmp_path):
         (
             {"max_queries": 10},
             r"at least \d+ queries hold at 1 positions or more \(.* of 1 literal.*; the last \d+ "
-            r"are '.*'\), but max_queries is 10; raise min_count, lower depth or window",
+            r"of the form '.*'\), but max_queries is 10; raise min_count, lower depth or window",
         ),
     ],
 )

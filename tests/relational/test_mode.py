@@ -55,7 +55,7 @@ def test_what_cannot_be_read(modes, kind, message):
         (["next(+t,-w)"], r"argument 2 of next is a position, of type t, in the facts of X: next"),
         (
             ["word(+t,-w)", "isa(+c,-c)"],
-            r"mode 'isa\(\+c,-c\)' can never be used: no mode that can be used introduces a "
+            r"mode 'isa\(\+c,-c\)' can never be used: no usable mode introduces a "
             "variable of type 'c'; give another mode an argument -c, or correct the type",
         ),
     ],

@@ -56,5 +56,7 @@ def test_wrong_arrays():
     message = r"right_b must be an array \(N,\) of bools, .*; got shape \(2,\) of int64"
     with pytest.raises(ValueError, match=message):
         mcnemar([True, False], np.array([1, 0], dtype=np.int64))
+    with pytest.raises(ValueError, match=r"right_a must be .*; got lists of different lengths"):
+        mcnemar([["A", "B"], ["A"]], [["A", "B"], ["B"]])
     with pytest.raises(ValueError, match=r"right_a must be .*; got shape \(1, 2\) of bool"):
         mcnemar([[True, False]], [True, False])

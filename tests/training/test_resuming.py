@@ -204,6 +204,19 @@ def test_a_checkpoint_of_format_4(checkpoint, tmp_path):
     assert saved(crf, tmp_path) == saved(make(TreeCRF).fit(X, Y), tmp_path)
 
 
+def test_missing_values_on_both_sides_of_trees_on_labels_before(checkpoint, tmp_path):
+    rng = np.random.default_rng(4)
+    gaps = [np.where(rng.random(x.shape) < 0.25, np.nan, x) for x in X]
+    parameters = {"missing": "fractional", "transitions": "trees", "order": 2, "n_rounds": 9}
+    crf = make(TreeCRF, max_depth=3, subsample=0.8, **parameters)
+    whole = saved(crf.fit(gaps, Y), tmp_path)
+    table = crf.trees()
+    assert "both" in table["missing"]
+    assert "label[-1]" in table["feature"]
+    fit_with_stops(crf, [3, 6], checkpoint, gaps, Y)
+    assert saved(crf, tmp_path) == whole
+
+
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(7)])
 def test_a_seed_that_was_drawn_is_kept(random_state, checkpoint):
     crf = make(TreeCRF, subsample=0.5, random_state=random_state)

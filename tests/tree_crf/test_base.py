@@ -433,7 +433,7 @@ def test_a_file_whose_base_has_other_labels():
 
 REFUSED = {
     "kind": ({"base": "linear"}, {}, TypeError,
-             "base is of type str; expected a LinearCRF or a TreeCRF, fitted or not, or None"),
+             "base is of type str; expected a LinearCRF() or a TreeCRF(), fitted or not, or None"),
     "one fold": ({"base": LinearCRF(), "base_folds": 1}, {}, ValueError,
                  "base_folds is 1, which leaves nothing to train a base on; expected at least 2"),
     "folds": ({"base_folds": -1}, {}, ValueError, "base_folds is -1; expected an integer of at"),

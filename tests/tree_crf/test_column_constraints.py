@@ -291,5 +291,7 @@ def test_columns_that_have_no_names_and_columns_of_text():
         make(monotone_constraints={"word": {"fever": 1}}).fit(dicts, Y)
     with pytest.raises(ValueError, match="is a list, but X has attributes by name; pass a dict by"):
         make(monotone_constraints=[1, 0]).fit(dicts, Y)
-    with pytest.raises(ValueError, match="names the attribute 'wrd', which X does not have; did y"):
+    with pytest.raises(
+        ValueError, match="the attribute 'wrd', which does not occur in training; did you"
+    ):
         make(interaction_constraints=[["wrd"]]).fit(dicts, Y)

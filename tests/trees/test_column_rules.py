@@ -212,7 +212,7 @@ def test_rules_that_make_no_sense(changes, message):
     [
         ([ColumnRules((0, 1, 0))], "for another number of columns"),
         ([ColumnRules((0, 1))] * 2, "for another number of outputs"),
-        ([ColumnRules((1, 0))], "a column of categories has no direction"),
+        ([ColumnRules((1, 0))], "a column of categories must not have a direction"),
     ],
 )
 def test_rules_for_other_data(own, message):

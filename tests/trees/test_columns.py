@@ -338,11 +338,11 @@ def test_values_that_do_not_fit_are_refused(changes, message):
     values, out = _core.Values(**good), np.zeros((2, 1))
     with pytest.raises(ValueError, match=message):
         _core.Values(**{**good, **changes})
-    with pytest.raises(ValueError, match="the trees ask about columns that do not exist"):
+    with pytest.raises(ValueError, match="the trees split on columns that do not exist"):
         make_stump(columns=2, cuts=1).add_scores(values, out, out, 1)
     nodes = make_leaves(3)
     nodes["columns"][0], nodes["lefts"][0], nodes["sets"][0] = 0, 1, 0
-    with pytest.raises(ValueError, match="the trees do not ask about numbers alone"):
+    with pytest.raises(ValueError, match="the trees do not split on numbers only"):
         make_tree(nodes, np.ones(32, np.uint8)).add_scores(values, out, out, 1)
     with pytest.raises(ValueError, match="scores must have a row for each position and a column"):
         make_stump(columns=1, cuts=1).add_scores(values, out[:1], out, 1)

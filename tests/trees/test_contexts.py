@@ -138,6 +138,42 @@ def test_the_same_trees_with_any_number_of_threads_and_in_any_parts(missing):
         assert_equal_arrays(again.arrays(), arrays)
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_pairs_by_label_give_the_same_trees(n_threads):
+    rng, n_labels = np.random.default_rng(2), 9
+    table = make_table(["few", "categories"], [], [40] * 9 + [1, 0], rng)
+    n, offsets, rules = table.n_positions, table.offsets, Rules(max_leaves=8)
+    pairs = rng.dirichlet(np.full(n_labels**2, 0.1), n)
+    firsts = offsets[:-1][np.diff(offsets) > 0]
+    totals = pairs.reshape(n, n_labels, n_labels).sum(axis=1)
+    observed = rng.integers(0, n_labels**2, n).astype(np.int32)
+    observed[firsts] %= n_labels
+    curvatures = rng.random(n).astype(np.float32)
+    by_label = np.full((n, n_labels, 12), np.nan, np.float32)
+    by_label[:, :, :n_labels] = pairs.reshape(n, n_labels, n_labels).transpose(0, 2, 1)
+    of_observed = pairs[np.arange(n), observed]
+    of_observed[firsts] = np.nan
+    pairs[firsts, :n_labels] = totals[firsts]
+    contexts = core_contexts(pair_contexts(n_labels))
+    found = []
+    for by_edge in (True, False):
+        examples = _core.ContextExamples(contexts, n)
+        options = {"trim": 0.05, "n_threads": n_threads}
+        if by_edge:
+            examples.add(
+                0, offsets, pairs, pairs, curvatures, observed=observed, totals=totals, **options
+            )
+        else:
+            added = (by_label, of_observed, observed, totals, curvatures)
+            examples.add_pairs(0, offsets, *added, **options)
+        data = _core.TreeData(table.to_kernel(), 1, 0)
+        forest = _core.grow_trees(data, examples, rules.to_kernel(), 0, n_threads)
+        found.append(forest.arrays())
+    assert 0 < examples.n_rows(3) < n
+    assert (found[0]["columns"] >= table.bins.shape[1]).any()
+    assert_equal_arrays(*found)
+
+
 def test_rows_of_labels_that_were_not_observed_are_drawn():
     rng, contexts = np.random.default_rng(1), pair_contexts(2)
     table = make_table(["few"], [], [50] * 20, rng)

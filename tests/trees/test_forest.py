@@ -119,11 +119,11 @@ def test_few_rows_and_many_have_the_same_scores(kinds, window):
 @pytest.mark.parametrize("max_splits", [2, 63, 64, 255, 256])  # leaves of a mask, and of a byte
 @pytest.mark.parametrize("kind", ["dense", "attributes"])
 def test_blocks_of_rows_are_walked_as_by_hand(kind, max_splits, window):
-    # Each kind of column has its own walk; a block has 64 rows, and the rest is walked separately.
+    # Each kind of column has its own walk; a block has 128 rows, and the rest is walked separately.
     rng = np.random.default_rng(max_splits)
     dense, attributes = list(COLUMNS)[:5], [name for name in ATTRIBUTES if name != "categories"]
     columns = (dense, []) if kind == "dense" else ([], attributes)
-    table = make_table(*columns, [0, 50, 1, 0, 2, 30, 0], rng)
+    table = make_table(*columns, [0, 110, 1, 0, 2, 40, 0], rng)
     forest = random_forest(table, window, 2, 2, rng, max_splits=max_splits)
     scores = rng.normal(size=(table.n_positions, 2))
     expected = walk_all(forest, table, scores)
@@ -373,7 +373,7 @@ def test_bins_and_scores_must_fit_the_forest():
     bins = table.to_kernel()
     good = np.zeros((table.n_positions, 2))
     other = make_table(["few"], ["there or not"], [9, 30], np.random.default_rng(1))
-    with pytest.raises(ValueError, match="the trees ask about columns that do not exist"):
+    with pytest.raises(ValueError, match="the trees split on columns that do not exist"):
         forest.add_scores(other.to_kernel(), good, good, 1)
     for wrong in (good[:, :1].copy(), good[:-1]):
         with pytest.raises(ValueError, match="scores must have a row for each position and a col"):

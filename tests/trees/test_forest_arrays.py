@@ -70,7 +70,7 @@ def put(name, place, value):
         (put("sets", 2, 1), "tree 0: a set of bins is out of range"),
         (put("sets", 2, -2), "tree 0: a set of bins is out of range"),
         ({"left_sets": np.empty(0, np.uint8)}, "tree 0: a set of bins is out of range"),
-        ({"left_sets": np.zeros(33, np.uint8)}, "a set of bins has 32 bytes"),
+        ({"left_sets": np.zeros(33, np.uint8)}, "a set of bins must have 32 bytes"),
         (put("cuts", 0, 0), "tree 0: a split has nothing on its left"),
         (put("sets", 2, -1), "tree 0: a split has nothing on its left"),
         (put("values", 5, np.nan), "tree 1: a value is not finite"),
@@ -131,10 +131,10 @@ SURROGATES = {
             for f in (-0.1, 1.1, np.nan)
         ),
         *(
-            ({name: SURROGATES[name][:-1]}, "arrays of surrogates must have an entry for each")
+            ({name: SURROGATES[name][:-1]}, "of surrogates must have an entry for each surrogate")
             for name in list(SURROGATES)[1:]
         ),
-        ({"surrogate_starts": np.empty(0, np.int64)}, "surrogates have no splits"),
+        ({"surrogate_starts": np.empty(0, np.int64)}, "are surrogates, but no surrogate_starts"),
         *(
             ({"surrogate_starts": np.array(starts)}, "surrogates do not belong to the nodes one")
             for starts in ([0, 2], [1, 2, 2, 2, 2, 2, 2], [0, 2, 1, 2, 2, 2, 2], [0] * 7)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
-from hedgerow.trees.missing import METHODS, impute_bins
+from hedgerow.trees.missing import METHODS, fill_missing, impute_bins
 from reference.growing import (
     all_of,
     assert_equal_arrays,
@@ -19,7 +19,7 @@ from reference.growing import (
     small_table,
     splits,
 )
-from reference.tables import windows
+from reference.tables import make_table, windows
 from reference.tree_walks import from_the_root, read_trees, value_at
 from reference.trees import Rules, grow_tree
 
@@ -76,6 +76,34 @@ def test_trees_and_scores_are_those_of_the_naive_learner(
     forest.add_scores(table.to_kernel(), scores, scores, 2)
     expected = [[value_at(table, tree, t) for tree in found] for t in range(table.n_positions)]
     np.testing.assert_array_equal(scores, np.reshape(expected, scores.shape))
+
+
+@pytest.mark.parametrize("kinds", [(["few", "many"], []), (["few"], ["negative"])])
+@pytest.mark.parametrize("method", ["fractional", "surrogate"])
+def test_blocks_of_positions_are_walked_as_by_hand(method, kinds):
+    # Bins are read row by row, or by column where these are laid out; there are several blocks.
+    rng = np.random.default_rng(0)
+    window, lengths = (2, 1), [1, 300, 0, 2, 290, 40]
+    table = erase(make_table(*kinds, lengths, rng), 0.2, 0)
+    labels = [all_of(rng.normal(size=table.n_positions))]
+    arrays = grow(table, window, labels, Rules(max_depth=5, missing=method))
+    (tree,) = read_trees(arrays)
+    some = range(0, table.n_positions, 10)
+    expected = [[value_at(table, tree, t)] for t in some]
+    for bins in (table.to_kernel(), _core.TreeData(table.to_kernel(), *window)):
+        scores = np.zeros((table.n_positions, 1))
+        _core.Forest(arrays, 1).add_scores(bins, scores, scores, 2)
+        np.testing.assert_array_equal(scores[some], expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_examples_are_shared_by_threads(method):
+    rng = np.random.default_rng(0)
+    table = erase(make_table(["few", "many"], [], [20_000], rng), 0.2, 0)
+    labels = [all_of(rng.normal(size=table.n_positions))]
+    rules = with_method(Rules(max_depth=4), method, table)
+    expected = grow(table, (0, 0), labels, rules)
+    assert_equal_arrays(grow(table, (0, 0), labels, rules, 4), expected)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -185,6 +213,16 @@ def test_fills_that_do_not_fit(fills, message):
     rules = Rules(missing="impute", fills=fills).to_kernel()
     with pytest.raises(ValueError, match=message):
         _core.grow_trees(data, list_examples([all_of([1, -1])]), rules, 0, 1)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 0), (1400, 3), (2, 5000)])
+def test_missing_values_are_filled(shape):
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 4, shape).astype(np.uint8)
+    fills = rng.integers(1, 4, shape[1]).astype(np.uint8)
+    expected = np.where(bins == 0, fills, bins)
+    fill_missing(bins, fills)
+    np.testing.assert_array_equal(bins, expected)
 
 
 def test_what_is_imputed():

@@ -376,7 +376,7 @@ def test_no_labelling_bad_scores_and_bad_parents_are_named():
     with pytest.raises(ValueError, match=r"an edge score is NaN or.*position 0 of sequence 1"):
         log_z(replace(scores, edges=edges))
     circle = np.array([-1, 0, 1, 2, 3, 0], np.int32)
-    with pytest.raises(ValueError, match="go around in a circle"):
+    with pytest.raises(ValueError, match="the parents of a sequence form a cycle"):
         log_z(replace(scores, parents=circle))
     outside = np.array([-1, 0, -1, 9, 3, 0], np.int32)
     with pytest.raises(ValueError, match="position 1 of sequence 1 has the parent 9"):

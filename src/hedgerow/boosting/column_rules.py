@@ -263,6 +263,6 @@ class _Names:
     def _unknown(self, column: Column, kind: str, known: list[str]) -> ValueError:
         shown = ", ".join(known[:MAX_SHOWN]) + (", ..." if len(known) > MAX_SHOWN else "")
         hint = suggest(str(column), known) or f"; its {kind}s are {shown}"
-        return ValueError(
-            f"{self._parameter} names the {kind} {column!r}, which X does not have{hint}"
-        )
+        # Attributes of held-out sequences alone are in X too.
+        why = "X does not have" if kind == "column" else "does not occur in training"
+        return ValueError(f"{self._parameter} names the {kind} {column!r}, which {why}{hint}")

@@ -28,7 +28,7 @@ from hedgerow.boosting.tree_training import (
 )
 from hedgerow.exact_sums import ExactTotal
 from hedgerow.graph import find_roots
-from hedgerow.objectives import Measured, Targets, TrainingObjective
+from hedgerow.objectives import EdgeMemory, Measured, PairCounts, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
@@ -153,6 +153,8 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
+        # Examples without probabilities, and slopes, are not made of counts.
+        self._memory = EdgeMemory(counts=settings.newton and not settings.have_directions)
         targets, offsets = self.targets, self.targets.offsets
         self._parts = []
         for first, stop in cut_runs(offsets, scores.run_size):
@@ -184,7 +186,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             unit,
         )
         learns = round_number is not None
-        for run, found in self._measure_runs(objective, scores, arcs, mixing=learns):
+        for run, found in self._measure_runs(objective, scores, arcs, learns=learns):
             sums.total = sums.total.plus(found.total)
             sums.arc_sums += found.arc_sums
             if learns:
@@ -219,11 +221,13 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         scores: ContextScores,
         arcs: NDArray[np.float64],
         *,
-        mixing: bool = False,
+        learns: bool = False,
     ) -> Iterator[tuple[_Run, Measured]]:
         runs = [_Run(part, scores, arcs, self._slopes) for part in self._parts]
         n_threads = self.settings.n_threads
-        return objective.measure_parts(runs, self.targets, n_threads=n_threads, mixing=mixing)
+        return objective.measure_parts(
+            runs, self.targets, n_threads=n_threads, mixing=learns, memory=self._memory
+        )
 
     def _find_unit(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
@@ -248,6 +252,19 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         marginals = sums.marginals[positions] = found.probabilities()
         gammas = self._find_gammas(mixing, positions, firsts)
         counts, by_edge = found.edge_counts(), None
+        if isinstance(counts, PairCounts):
+            sums.slopes += found.arc_slopes()
+            counts.observed[firsts] = run.targets.codes[firsts]
+            self.learner.add_pairs(
+                positions.start,
+                offsets,
+                counts.expected.probs,
+                counts.expected.observed,
+                counts.observed,
+                marginals,
+                gammas,
+            )
+            return
         if counts is not None and self._edge_slopes is None:
             sums.slopes += found.arc_slopes()
             # Slopes of the likelihood are at most 1.

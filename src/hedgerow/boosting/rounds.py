@@ -134,9 +134,7 @@ class Rounds:
         require(len(loss) == 1 and not np.isinf(loss[0]), "its loss is not valid")
         require(isinstance(seed, int) and seed >= 0, "its seed is not valid")
         assert isinstance(seed, int)
-        kept, later = (
-            unpack_forest(state, n_labels, columns.n_asked, name) for name in ("kept", "later")
-        )
+        kept, later = (unpack_forest(state, n_labels, columns, name) for name in ("kept", "later"))
         parts, n_kept = [Part(kept), Part(later)], 1
         if have_directions:
             parts = _read_directions(state, Forest.join(n_labels, [kept, later]))
@@ -179,5 +177,5 @@ def _read_directions(state: State, forest: Forest) -> list[Part]:
     parts = [Part(Forest.join(forest.n_outputs, rounds[:n_before]))]
     parts += map(Part, rounds[n_before:], steps.tolist(), carries.tolist())
     largest = np.abs(coefficients(parts)).max()
-    require(largest <= LARGEST_WEIGHT, "its carries are out of range")
+    require(largest <= LARGEST_WEIGHT, "its shares of previous directions are out of range")
     return parts

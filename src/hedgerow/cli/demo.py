@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 SUMMARY = "train on handwritten words and read others"
 DESCRIPTION = """\
 Train on handwritten words that come with the package, in a few seconds, and
-read words that the model was not trained on: once each letter independently,
-once given the letters before it.
+read words that were not used for training, with two models: one labels each
+letter separately, the other also uses the three letters before it.
 """
 EXAMPLES = """\
   hedgerow demo

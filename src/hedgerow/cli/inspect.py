@@ -75,13 +75,12 @@ def describe(model: Any, path: str) -> str:
 
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
     facts = {
-        "parameters": ", ".join(changed) or "all as usual",
+        "parameters": ", ".join(changed) or "all at their defaults",
         count_of(len(model.classes_), "label"): " ".join(map(str, model.classes_.tolist())),
     }
     if hasattr(model, "n_weights_"):
-        facts["weights"] = (
-            f"{model.n_weights_:,} of {count_of(len(model.attributes_), 'attribute')}"
-        )
+        n_attributes = count_of(len(model.attributes_), "attribute")
+        facts["weights"] = f"{model.n_weights_:,} ({n_attributes})"
     if hasattr(model, "base_"):
         facts["base"] = f"{type(model.base_).__name__}, {describe_training(model.base_)}"
     sets = eval_figures(model.history_)

@@ -77,4 +77,4 @@ class Intervals:
                 row[1:1] = [format_share(found.value)]
                 row.append(f"{found.p_value:.3g}")
         print(f"\n{format_table(header, rows)}")
-        print(f"by {count_of(self.n_resamples, 'resample')} of whole sequences")
+        print(f"from {count_of(self.n_resamples, 'bootstrap sample')} of whole sequences")

@@ -114,8 +114,9 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--decode",
         choices=("auto", "viterbi", "marginal"),
-        help="decoder: the best labelling as a whole, the best label of each position, or "
-        "whichever is more accurate on --dev, or in a short trial without it (auto, the default)",
+        help="decoder: viterbi finds the best labelling as a whole, marginal the best label of "
+        "each position; auto (the default) chooses the more accurate one on --dev; without --dev "
+        "it chooses by the objective, the labels or a short trial",
     )
     add(
         "--set",

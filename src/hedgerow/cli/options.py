@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
                 near = suggest(argument.partition("=")[0], self._option_string_actions)
                 self.error(f"there is no option {argument}{near}")
         if unknown:
-            self.error(f"there is one argument too many: {unknown[0]}")
+            self.error(f"unexpected argument {unknown[0]}")
         return options, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -53,9 +53,7 @@ def run(options: argparse.Namespace) -> None:
     from hedgerow.report import write_report
 
     if len(options.files) > 2:
-        raise CommandError(
-            f"there is one argument too many: {options.files[2]}; see hedgerow report --help"
-        )
+        raise CommandError(f"unexpected argument {options.files[2]}; see hedgerow report --help")
     if len(options.files) == 2 and options.files[1] == "-":
         raise CommandError(
             "two models read the data twice, so data cannot come from standard input; name a file"

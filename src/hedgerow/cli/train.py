@@ -98,14 +98,14 @@ def add_command(commands: Commands) -> None:
         type=int,
         metavar="N",
         help="train on Parquet files with N processes on this machine. Each reads some of the "
-        "files, and the result is the same",
+        "files, and the model is the same as with one process",
     )
     add(
         "--cluster",
         metavar="ADDRESS",
         help="train on Parquet files on all workers of the Dask cluster with this scheduler, such "
-        "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the result "
-        "is the same",
+        "as tcp://10.0.0.1:8786. The workers read the files under the same paths, and the model "
+        "is the same as with one process",
     )
 
 
@@ -120,14 +120,16 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--label",
         metavar="COL",
-        help="column of the labels, by name or number (from 0; -1 is the last, and the default)",
+        help="column of the labels, by name or number (from 0; -1 is the last); by default the "
+        "last, or UPOS in CoNLL-U files",
     )
     add("--group", metavar="COL", help="tables: column with the sequence ids")
     add(
         "--features",
         type=read_columns,
         metavar="COLS",
-        help="feature columns, separated by commas; by default all other columns",
+        help="feature columns, separated by commas; by default all other columns, or FORM in "
+        "CoNLL-U files",
     )
     add(
         "--heads",
@@ -290,7 +292,7 @@ def summarise(
         best = best_step(model)
         assert best is not None
         figures = model.history_.at(best)
-        accuracy = "best without any round"
+        accuracy = "no round improved on the base model"
         if figures:
             accuracy = f"accuracy {format_share(figures['validation_accuracy'])}"
         print(f"held out of {file}: {accuracy}")

@@ -1,4 +1,4 @@
-"""Comm: the interface of workers that train one model together, and the one worker alone."""
+"""Comm: the interface of workers that train one model together, and a single worker."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ class ThreadComm:
             self._barrier.wait()  # no thread continues before all have read
         except BrokenBarrierError:
             raise LostContactError(
-                f"worker {self.rank} of {self.size} waits for a worker that has failed or did not "
-                "answer in time"
+                f"worker {self.rank} of {self.size} cannot continue: another worker has failed or "
+                "did not answer in time"
             ) from None
         return found
 

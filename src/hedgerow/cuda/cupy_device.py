@@ -37,7 +37,9 @@ def find_device() -> CupyDevice:
             f"CuPy, but CUDA reports: {error}; update the driver, or pass device='cpu'"
         ) from error
     if n_devices == 0:
-        raise RuntimeError("device='cuda' needs an NVIDIA GPU, and there is none; pass 'cpu'")
+        raise RuntimeError(
+            "device='cuda' needs an NVIDIA GPU, and there is none; pass device='cpu'"
+        )
     return CupyDevice(cupy)
 
 

@@ -29,6 +29,11 @@ __all__ = ["LinearCRF", "OnDask", "TreeCRF"]
 
 AnyEstimator = TypeVar("AnyEstimator", bound="OnDask")
 TIMEOUT = 300.0
+# What to do instead of passing these arguments.
+IN_COLUMNS = {
+    "groups": "set group_column to the name of a column of X",
+    "parents": "set parents_column to the name of a column of X",
+}
 
 if TYPE_CHECKING:
     _Base = Estimator
@@ -97,7 +102,8 @@ class OnDask(_Base):
         Raises
         ------
         hedgerow.comm.WorkerError
-            A worker was lost, did not answer in time, or rounds differently from the others.
+            A worker was lost or did not answer in time, or the workers have different models,
+            because their machines round floating-point numbers differently.
         ValueError, TypeError
             As on one machine, and the message also names the partition and the group; or if a group
             is in two partitions.
@@ -265,6 +271,6 @@ def _check_not_given(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(
-                f"{name} is given, but X is a Dask DataFrame or a set of Parquet files, whose "
-                "columns must contain it; leave the argument out, or pass data in memory"
+                f"{name} is given, which is not supported if X is a Dask DataFrame or a set of "
+                f"Parquet files; {IN_COLUMNS.get(name, 'leave it out')}, or pass data in memory"
             )

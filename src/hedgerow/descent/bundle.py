@@ -114,7 +114,7 @@ class Bundle:
     def unpack(cls, state: State, n_weights: int, reg_lambda: float | Vector) -> Bundle:
         """Read the output of `pack` with this penalty; raises ModelFileError."""
         pull, loss, bound = read_weights(state, "bundle.figures", (3,)).tolist()
-        require(0 <= pull < 1e100, "its pull is out of range")
+        require(0 <= pull < 1e100, "its step control is out of range")
         largest = max(abs(loss), abs(bound))
         require(
             largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound are not valid"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
 from hedgerow.sequences import Schema, Sequences
 
 ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
+
+# The array that a view shows a part of.
+BASE = attrgetter("base")
 
 # Objects that NumPy would convert to numbers, although they are not numbers.
 NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -49,7 +53,7 @@ def read_plain_arrays(blocks: list[Any]) -> Sequences | None:
     lengths, are_adjacent = measured
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     shape, dtype = (int(offsets[-1]), first.shape[1]), common_dtype([first.dtype])
-    are_pieces = first.base is not None and all(block.base is first.base for block in blocks)
+    are_pieces = first.base is not None and {*map(id, map(BASE, blocks))} == {id(first.base)}
     if are_adjacent and are_pieces and first.dtype == dtype:
         strides = (shape[1] * dtype.itemsize, dtype.itemsize)
         dense = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)

@@ -14,6 +14,8 @@ from hedgerow.encode.codes import is_missing
 
 def flatten_labels(y: Any) -> tuple[NDArray[Any], list[int] | None]:
     """Labels of all positions, (N,), and the lengths of the sequences unless y was flat."""
+    if not isinstance(y, Iterable):
+        raise TypeError(f"y is {y!r}; expected one label for every position")
     parts = list(y)
     if not parts or isinstance(parts[0], str) or not isinstance(parts[0], Iterable):
         return np.fromiter(parts, np.object_, len(parts)), None

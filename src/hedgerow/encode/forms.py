@@ -17,6 +17,14 @@ EXPECTED = (
     "or attribute strings; or one 2-D array, DataFrame or sparse matrix"
 )
 NUMERIC_KINDS = "biuf"
+# Forms in messages; `hedgerow.encode.rows` also has lists of any rows.
+FORM_WORDS = {
+    "array": "an array of numbers",
+    "frame": "a DataFrame",
+    "sparse": "a sparse matrix",
+    "items": "a list of dicts or attribute strings",
+    "list": "a list",
+}
 
 
 def name_of(sequence: int, flat: bool) -> str:

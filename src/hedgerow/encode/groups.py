@@ -56,13 +56,11 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
     return found
 
 
-def name_sequences(sequences: Sequences, ids: list[Any], *, are_names: bool) -> Sequences:
-    """Give sequences their ids, which are names unless they merely count."""
-    if are_names:
-        return replace(sequences, ids=ids)
+def name_sequences(sequences: Sequences, ids: list[Any], *, are_kept: bool) -> Sequences:
+    """Give sequences their ids; those that merely count are kept only if required."""
     return replace(
         sequences,
-        ids=None if merely_count(ids) else ids,
+        ids=ids if are_kept or not merely_count(ids) else None,
         numbers=ids if all(isinstance(each, int | float) for each in ids) else None,
     )
 
@@ -93,10 +91,10 @@ def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]
 def _cure(group_column: str | int | None) -> str:
     """What to do about a group whose rows are not consecutive."""
     if group_column is None:
-        return "sort X, y and groups by group first (stably, to keep the order within)"
+        return "sort X, y and groups by group first (stably, to keep the order within a group)"
     return (
-        f"sort X and y by column {group_column!r} first (stably, to keep the order within). "
-        "sklearn.inspection.permutation_importance shuffles that column too; use "
+        f"sort X and y by column {group_column!r} first (stably, to keep the order within a "
+        "group). sklearn.inspection.permutation_importance shuffles that column too; use "
         "hedgerow.inspection.permutation_importance, which leaves it as it is"
     )
 

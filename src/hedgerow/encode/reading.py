@@ -14,6 +14,7 @@ from hedgerow.encode.arrays import read_arrays, read_plain_arrays
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.encode.forms import (
     EXPECTED,
+    FORM_WORDS,
     NUMERIC_KINDS,
     Form,
     check_list_of_sequences,
@@ -150,7 +151,7 @@ def _read_flat(
     if offsets is not None:
         ids = name_groups(groups, offsets)
         sequences = replace(sequences, offsets=offsets)
-        sequences = name_sequences(sequences, ids, are_names=group_column is not None)
+        sequences = name_sequences(sequences, ids, are_kept=group_column is not None)
     return sequences, found.get(PARENTS)
 
 
@@ -190,7 +191,7 @@ def _settle_all(sequences: list[Any]) -> Form:
             first = form
         elif form != first:
             raise TypeError(
-                f"X mixes forms: X[0] is of form {first!r} and {where} of form {form!r}; "
+                f"X mixes forms: X[0] is {FORM_WORDS[first]} and {where} is {FORM_WORDS[form]}; "
                 "give all sequences in one form"
             )
     assert first is not None

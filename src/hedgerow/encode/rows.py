@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.encode.arrays import check_same_count, to_offsets
 from hedgerow.encode.forms import (
     EXPECTED,
+    FORM_WORDS,
     check_list_of_sequences,
     check_two_dimensional,
     is_sparse,
@@ -100,8 +101,8 @@ def _check_one_form(parts: Sequence[Any]) -> None:
             raise TypeError(f"{where} is a {type(part).__name__}, not a sequence; {EXPECTED}")
         if _form(part) != first:
             raise TypeError(
-                f"X mixes forms: X[0] is of form {first!r} and {where} of form {_form(part)!r}; "
-                "give all sequences in one form"
+                f"X mixes forms: X[0] is {FORM_WORDS[first]} and {where} is "
+                f"{FORM_WORDS[_form(part)]}; give all sequences in one form"
             )
         if first == "frame":
             check_same_columns(part, parts[0], number)

@@ -17,8 +17,8 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
     model : str
         The model's name in messages, one word.
 
-    Notes ----- Names are compared if both have them. If only one has names (a DataFrame and an
-    array), numeric columns are matched by position.
+    Names are compared if both have them. If only one has names (a DataFrame and an array), numeric
+    columns are matched by position.
     """
     if fitted.kind != new.kind:
         raise ValueError(
@@ -35,10 +35,11 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
         )
     _check_kinds(fitted, new, model)
     if (fitted.names is None) != (new.names is None) and not all(fitted.numeric):
+        has, like_that = ("has", "without") if fitted.names is None else ("lacks", "with the same")
         raise ValueError(
-            f"X {'has' if fitted.names is None else 'lacks'} column names, unlike the X that "
-            f"{model} was fitted on, and {fitted.column(fitted.numeric.index(False))} is text; "
-            "text columns are matched by name: give the columns the names used to fit"
+            f"X {has} column names, unlike the X that {model} was fitted on, and "
+            f"{fitted.column(fitted.numeric.index(False))} is text; text columns are matched by "
+            f"name: pass X {like_that} column names, as in fit"
         )
 
 

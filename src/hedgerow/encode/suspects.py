@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from narwhals.stable.v1.dependencies import is_pandas_dataframe, is_pandas_series
 from numpy.typing import NDArray
 
 from hedgerow.data_warning import warn_user
@@ -40,15 +41,44 @@ class Column(NamedTuple):
     values: NDArray[Any]
 
 
-def warn_of_suspects(sequences: Sequences, model: str) -> None:
+def warn_of_suspects(sequences: Sequences, model: str, sample_weight: Any = None) -> None:
     """Warn if training data probably contain a mistake.
 
     ``model`` is the name of the estimator, for messages.
     """
     if sequences.flat and sequences.n_sequences == 1 and sequences.ids is None:
-        _warn_of_one_sequence(sequences, model)
+        if _look_like_groups(sample_weight):
+            warn_user(
+                "sample_weight counts runs of rows, like the ids of groups, but X has no groups, "
+                "so all of its rows are one sequence; the third argument of fit is sample_weight: "
+                "pass groups by name, groups=..."
+            )
+        else:
+            _warn_of_one_sequence(sequences, model)
     for column in sequences.categorical:
         _warn_of_numbers(column)
+
+
+def warn_of_indices(X: Any, **given: Any) -> None:
+    """Warn if what comes with a pandas DataFrame X has the same index, but in another order."""
+    index = _index_of(X)
+    for name, values in given.items():
+        own = _index_of(values)
+        if index is None or own is None or len(own) != len(index) or own.equals(index):
+            continue
+        if own.is_unique and index.is_unique and index.isin(own).all():
+            first, of_X = (each[:1].tolist()[0] for each in (own, index))
+            warn_user(
+                f"{name} has the index of X in another order: it begins with {first!r}, that of X "
+                f"with {of_X!r}. Rows are matched by position, not by index; pass "
+                f"{name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
+            )
+
+
+def _index_of(values: Any) -> Any:
+    """The index of a pandas DataFrame or Series; None for anything else."""
+    is_pandas = is_pandas_dataframe(values) or is_pandas_series(values)
+    return values.index if is_pandas else None
 
 
 def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
@@ -72,9 +102,22 @@ def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
         if is_number and len(steps) >= FEWEST_STEPS and (steps > 0).all():
             yield series.name, "rises from row to row in every sequence, like a time"
         elif is_whole and n_values == len(starts) >= FEWEST_IDS and not steps.any():
-            yield series.name, "is the same throughout each sequence and in no other, like an id"
+            yield series.name, "has one value per sequence, different in each, like an id"
         elif n_values == n_rows >= FEWEST_STEPS and not is_number:
             yield series.name, "is different in every row, like an id"
+
+
+def _look_like_groups(weights: Any) -> bool:
+    """Whether weights count runs of rows: 0, 0, 1, 1, 1, 2 and so on, or from 1 on."""
+    try:
+        numbers = np.asarray(weights)
+    except ValueError:  # an error is raised later
+        return False
+    if numbers.dtype.kind not in "iuf" or numbers.ndim != 1 or len(numbers) < FEWEST_IDS:
+        return False
+    steps = np.diff(numbers.astype(np.float64))
+    counts = numbers[0] in (0, 1) and ((steps == 0) | (steps == 1)).all() and (steps == 0).any()
+    return bool(counts and steps.sum() + 1 >= FEWEST_IDS)
 
 
 def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:

@@ -196,11 +196,11 @@ class Explanation:
             for name, contribution in zip(names, contributions, strict=True)
         ]
         has_before, has_after = self.position > 0, self.position < self.length - 1
-        before, after = "other labels before", "other labels after"
+        before, after = "uncertain labels before", "uncertain labels after"
         if self.relatives is not None:
             has_before = self.relatives.parent is not None
             has_after = bool(self.relatives.children)
-            before, after = "other labels above", "other labels below"
+            before, after = "uncertain labels above", "uncertain labels below"
         if has_before:
             lines.append(_Line(self.before, before))
         if has_after:

@@ -40,12 +40,17 @@ class Header:
         line = decode_text(self.text, path, 1)
         if not line.strip():
             raise FileError(path, "the file is empty: it has no line of column names", 1)
-        counts = {mark: line.count(mark) for mark in DELIMITERS}
-        self.delimiter = delimiter or max(counts, key=counts.__getitem__)
+        self.delimiter = max(DELIMITERS, key=line.count)
+        # Otherwise the file has other separators than the training file.
+        if delimiter is not None and (delimiter in line or self.delimiter not in line):
+            self.delimiter = delimiter
         try:
             self.names = next(csv.reader([line], delimiter=self.delimiter, strict=True))
         except csv.Error as error:
-            raise FileError(path, f"the column names cannot be read: {error}", 1) from None
+            why = f"the column names cannot be read: {error}"
+            if "\r" in line:
+                why = "lines end with a carriage return alone; save the file with line feeds"
+            raise FileError(path, why, 1) from None
 
 
 def stream_csv(request: Request) -> Iterator[Batch]:
@@ -151,7 +156,7 @@ def _read_rows(
         raise FileError(
             path,
             f"expected {len(rows)} rows from here on, got {len(table)}; look for a quote that is "
-            "not closed, or for a line break without a line feed",
+            "not closed, or for a carriage return without a line feed",
             lines[0],
         )
     return table.append_column(ROW, pa.array(rows, pa.binary()))
@@ -167,7 +172,10 @@ def _to_file_error(error: Exception, lines: list[int], header: Header, path: Pat
         message = row[2]
     message = message.removeprefix("CSV conversion error to ").splitlines()[0]
     if column:
-        message = f"column {header.names[int(column[1])]!r} cannot be read as {message}"
+        name = f"column {header.names[int(column[1])]!r}"
+        message = f"{name} cannot be read as {message}"
+        if "UTF8" in message:
+            message = f"{name} is not valid UTF-8; save the file as UTF-8"
     return FileError(path, message, line)
 
 

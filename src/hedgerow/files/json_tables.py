@@ -73,11 +73,14 @@ class Rows:
                 pa.array([first, value] if dtype is None else [value], dtype)
             except (pa.ArrowException, OverflowError):
                 break
-        expected = f"the kind of {json.dumps(first)[:40]} before" if dtype is None else str(dtype)
+        found, expected = json.dumps(value)[:40], str(dtype)
         if isinstance(value, int) and abs(value) >= 1 << 63:
             expected = "a number of at most 18 digits: write it as text"
-        message = f"column {name!r} holds {json.dumps(value)[:40]}; expected {expected}"
-        return FileError(self.path, message, line)
+        elif dtype is None:
+            expected = "values of one type"
+            if value is not first:
+                found += f", but an earlier row has {json.dumps(first)[:40]}"
+        return FileError(self.path, f"column {name!r} holds {found}; expected {expected}", line)
 
 
 def _read_object(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -78,9 +78,19 @@ def stream_file(
 ) -> Iterator[Batch]:
     """Read a file of any length in bounded memory.
 
-    The parameters are those of `read_file`, the approximate number of positions in a batch, and
-    whether a table without its group column is accepted and read as one sequence. Every batch
-    contains whole sequences, at least one.
+    Parameters
+    ----------
+    path, recipe, labels, known
+        See `read_file`; labels are not read by default.
+    n_positions
+        Approximate number of positions in a batch.
+    may_lack_groups
+        Whether a table without its group column is accepted, and read as one sequence.
+
+    Yields
+    ------
+    Batch
+        At least one sequence, and only whole ones.
     """
     with open_source(path) as source:
         yield from _stream(

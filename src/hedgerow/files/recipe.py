@@ -74,7 +74,7 @@ class Recipe:
         known = {field.name for field in fields(cls)}
         needed = known - {"heads"}  # not in recipes of earlier versions
         if not isinstance(values, dict) or not needed <= set(values) <= known:
-            raise ValueError(f"a recipe has the entries {', '.join(sorted(known))}")
+            raise ValueError(f"expected a recipe with the entries {', '.join(sorted(known))}")
         plain: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()

@@ -43,8 +43,8 @@ class Writer:
         batch
             From `stream_file`.
         columns
-            By name, a list with a sequence of values for each sequence; the same names in every
-            call. Values are strings, numbers or None.
+            The additional columns by name: for each, a list with the values of every sequence of
+            the batch, which are strings, numbers or None. The names must be the same in every call.
         """
         self._rows.write(batch, columns)
         if self._at_once:

@@ -38,6 +38,8 @@ STRICT_SCHEMES = {
     "IOBES": StrictScheme("BS", "IE", "ES"),
     "BILOU": StrictScheme("BU", "IL", "LU"),
 }
+# Labels without a type.
+UNTYPED = frozenset("OBILESU")
 ALIASES = {"BIO": "IOB2", "BIOES": "IOBES"}
 
 
@@ -104,6 +106,12 @@ def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
 
 def find_chunks(labels: Sequence[str]) -> set[Chunk]:
     """All chunks of a labelling, which may violate its scheme."""
+    for label in set(labels):
+        if "-" not in str(label) and str(label) not in UNTYPED:
+            raise ValueError(
+                f"label {label!r} does not mark chunks; expected 'O', or a prefix such as B or I, "
+                "a hyphen and a type, as in 'B-NP'; for other labels use label_scores"
+            )
     chunks = set()
     start, before, kind_before = 0, "O", ""
     for t, label in enumerate([*labels, "O"]):

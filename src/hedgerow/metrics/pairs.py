@@ -12,6 +12,11 @@ Pairs = list[tuple[Sequence[Any], Sequence[Any]]]
 
 def pair_sequences(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> Pairs:
     """Check that both have the same number of labels, and return one pair per sequence."""
+    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
+        if not isinstance(labels, Iterable):
+            raise TypeError(
+                f"{name} is {labels!r}; expected a list with one list of labels for every sequence"
+            )
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(

@@ -13,11 +13,19 @@ from hedgerow.objectives.max_margin import MaxMargin
 from hedgerow.objectives.of_marginals import OfMarginals
 from hedgerow.objectives.softmax_margin import SoftmaxMargin
 from hedgerow.objectives.targets import Partial, Targets
-from hedgerow.objectives.training_objective import Measured, ScoredPart, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import (
+    EdgeMemory,
+    Measured,
+    PairCounts,
+    ScoredPart,
+    Slopes,
+    TrainingObjective,
+)
 
 __all__ = [
     "F1",
     "Accuracy",
+    "EdgeMemory",
     "ExpectedAccuracy",
     "F1Average",
     "LabelCosts",
@@ -28,6 +36,7 @@ __all__ = [
     "Objective",
     "ObjectiveParameters",
     "OfMarginals",
+    "PairCounts",
     "Partial",
     "Pointwise",
     "ScoredPart",

@@ -43,7 +43,8 @@ class Objective(Protocol):
     ``labels`` (N,), codes in the order of ``classes_``, with -1 where the label is not known; and
     ``weights`` (N,), the weight of each position, 0 where the label is not known. They must not
     modify these arrays. The value may be any function of all marginals; in `hedgerow.LinearCRF` a
-    penalty is added to it, so it should grow with the number of positions, as a likelihood does.
+    penalty is subtracted from it, so it should grow with the number of positions, as a
+    log-likelihood does.
 
     If the value is a sum over positions, add a third method, ``terms``, with the same arguments,
     which returns what each position adds to the value, (N,). The result then does not depend on the
@@ -109,7 +110,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Sum of p(y_t): the expected number of correct labels if they are drawn at random."""
+    """Sum of p(y_t): the expected number of correct labels, drawn from the marginals."""
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """Sum of the probabilities."""
@@ -128,8 +129,9 @@ class ExpectedAccuracy:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Sum of Q(p(y_t) - max over other labels), Q(x) = 1 / (1 + exp(-sharpness x)) (Eqs. 9, 10).
+    """Sum of Q(p(y_t) - max over other labels), with Q(x) = 1 / (1 + exp(-sharpness x)).
 
+    These are Eqs. 9 and 10 of Gross et al. (2006).
     The larger the sharpness, the closer it is to the number of positions whose true label is the
     most probable one.
     """

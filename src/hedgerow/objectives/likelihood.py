@@ -14,7 +14,9 @@ from hedgerow.exact_sums import ExactTotal
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import (
     EdgeCounts,
+    EdgeMemory,
     Measured,
+    PairCounts,
     Slopes,
     TrainingObjective,
     evaluate_parts,
@@ -56,9 +58,10 @@ class Likelihood(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """Negative log-likelihood, and the expected counts from which its gradient is computed."""
-        posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing)
+        posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing, memory=memory)
         assert posteriors.log_likelihoods is not None
         partial, given = targets.partial, None
         if partial is not None:
@@ -124,9 +127,11 @@ class Expectations(Measured):
         assert posteriors.pairs is not None
         return posteriors.pairs
 
-    def edge_counts(self) -> EdgeCounts | None:
+    def edge_counts(self) -> EdgeCounts | PairCounts | None:
         """Those of all labellings, if all labels are known."""
         targets, pairs = self.targets, self.posteriors.pairs
+        if self.posteriors.by_label is not None:
+            return PairCounts(self.posteriors.by_label, targets.pair_codes.copy())
         if targets.partial is not None or targets.position_weights is not None:
             return None
         assert pairs is not None
@@ -215,6 +220,7 @@ def _posteriors(
     out: NDArray[np.float64] | None,
     *,
     mixing: bool = False,
+    memory: EdgeMemory | None = None,
 ) -> Posteriors:
     """As `forward_backward` finds them, without a check of targets that were checked before."""
     pairs: Pairs = "sum" if scores.edges is None else "each"
@@ -227,7 +233,15 @@ def _posteriors(
             out=out,
             n_threads=n_threads,
         )
-    kernels, found = inference(scores), allocate(scores, pairs, out, likelihoods=True)
+    kernels, by_label = inference(scores), None
+    has_counts = targets.partial is None and targets.weights is None
+    if memory is not None and memory.counts and has_counts:
+        by_label = kernels.empty_by_label(scores, memory.borrow)
+    if by_label is not None:
+        pairs = "sum"
+    empty = np.empty if memory is None else memory.borrow
+    found = allocate(scores, pairs, out, likelihoods=True, empty=empty)
+    found = replace(found, by_label=by_label)
     if mixing:
         found = replace(found, mixing=kernels.empty_mixing(scores))
     # An unknown label has no effect here: any code will do.

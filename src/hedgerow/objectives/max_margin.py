@@ -22,6 +22,7 @@ from hedgerow.labels import Labels
 from hedgerow.objectives.label_costs import LabelCosts
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import (
+    EdgeMemory,
     Measured,
     Slopes,
     TrainingObjective,
@@ -66,6 +67,7 @@ class MaxMargin(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """The hinge losses of all sequences."""
         assert targets.partial is None

@@ -15,7 +15,13 @@ from hedgerow.labels import Labels
 from hedgerow.objectives.f_measure import F1
 from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
 from hedgerow.objectives.targets import Targets
-from hedgerow.objectives.training_objective import Measured, Part, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import (
+    EdgeMemory,
+    Measured,
+    Part,
+    Slopes,
+    TrainingObjective,
+)
 from hedgerow.trellis import Posteriors, Scores, forward_backward, tangent, viterbi
 
 __all__ = ["OfMarginals"]
@@ -45,6 +51,7 @@ class OfMarginals(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """The loss, and the marginals that it depends on."""
         weights = targets.mean_weights
@@ -78,7 +85,13 @@ class OfMarginals(TrainingObjective):
         return loss.value, np.concatenate(codes)
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
+        self,
+        parts: Sequence[Part],
+        targets: Targets,
+        *,
+        n_threads: int,
+        mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Iterator[tuple[Part, Measured]]:
         """The function may depend on all marginals, so all are computed before any slope."""
         marginals = np.empty((len(targets.codes), targets.n_labels))

@@ -26,7 +26,12 @@ from hedgerow.labels import Labels
 from hedgerow.objectives.label_costs import LabelCosts
 from hedgerow.objectives.likelihood import Likelihood, negative_log_likelihood
 from hedgerow.objectives.targets import Targets
-from hedgerow.objectives.training_objective import Measured, TrainingObjective, evaluate_parts
+from hedgerow.objectives.training_objective import (
+    EdgeMemory,
+    Measured,
+    TrainingObjective,
+    evaluate_parts,
+)
 from hedgerow.trellis import Scores
 
 __all__ = ["SoftmaxMargin"]
@@ -69,10 +74,16 @@ class SoftmaxMargin(TrainingObjective):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """What the likelihood measures, for scores with costs."""
         return LIKELIHOOD.measure(
-            self._add_costs(scores, targets), targets, n_threads=n_threads, out=out, mixing=mixing
+            self._add_costs(scores, targets),
+            targets,
+            n_threads=n_threads,
+            out=out,
+            mixing=mixing,
+            memory=memory,
         )
 
     def evaluate(

@@ -6,6 +6,7 @@ of the loss with respect to these scores, and knows nothing else about the objec
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +19,20 @@ from hedgerow.decoding import Decode, decode_scores
 from hedgerow.exact_sums import ExactTotal
 from hedgerow.labels import Labels
 from hedgerow.objectives.targets import Targets
-from hedgerow.trellis import Posteriors, Scores
+from hedgerow.trellis import PairsByLabel, Posteriors, Scores
 
 __all__ = [
     "EdgeCounts",
+    "EdgeMemory",
     "Measured",
+    "PairCounts",
     "ScoredPart",
     "Slopes",
     "TrainingObjective",
     "evaluate_parts",
 ]
+
+AnyFloat = TypeVar("AnyFloat", np.float32, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,37 @@ class EdgeCounts:
     """(N,) the edge that the labels take into each position, -1 if none."""
     weights: NDArray[np.float64] | None
     """(N,) how much each position counts; None is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """The same for pairs of many labels, all positions counted as 1."""
+
+    expected: PairsByLabel
+    observed: NDArray[np.int32]
+    """(N,) the pair that the labels take into each position, -1 if none."""
+
+
+class EdgeMemory:
+    """Memory for the marginals of edges, which is the same for one part after another.
+
+    Parameters
+    ----------
+    counts
+        Whether `Measured.edge_counts` will be called, and no slopes or marginals of edges where it
+        has some.
+    """
+
+    def __init__(self, *, counts: bool) -> None:
+        self.counts = counts
+        self._bytes = np.empty(0, np.uint8)
+
+    def borrow(self, shape: tuple[int, ...], dtype: type[AnyFloat]) -> NDArray[AnyFloat]:
+        """An array, until the next call."""
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(self._bytes) < n_bytes:
+            self._bytes = np.empty(n_bytes, np.uint8)
+        return self._bytes[:n_bytes].view(dtype).reshape(shape)
 
 
 class Measured(ABC):
@@ -95,7 +131,7 @@ class Measured(ABC):
         """Marginals of the edges, in their shape; not available after `slopes`."""
         raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")
 
-    def edge_counts(self) -> EdgeCounts | None:
+    def edge_counts(self) -> EdgeCounts | PairCounts | None:
         """Counts from which the slopes of the edges are computed; None if they are not counts."""
         return None
 
@@ -171,11 +207,12 @@ class TrainingObjective(ABC):
         n_threads: int,
         out: NDArray[np.float64] | None = None,
         mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Measured:
         """The loss at some scores. ``out`` (N, K), where given, receives the marginals.
 
         ``mixing`` says whether mixing rates will be needed too, which some objectives compute in
-        the same pass, see `Posteriors.mixing`.
+        the same pass, see `Posteriors.mixing`; ``memory`` may be used for marginals of edges.
         """
 
     @abstractmethod
@@ -188,7 +225,13 @@ class TrainingObjective(ABC):
         """
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
+        self,
+        parts: Sequence[Part],
+        targets: Targets,
+        *,
+        n_threads: int,
+        mixing: bool = False,
+        memory: EdgeMemory | None = None,
     ) -> Iterator[tuple[Part, Measured]]:
         """Measure a training set part by part; totals and slopes of arcs add up.
 
@@ -198,7 +241,12 @@ class TrainingObjective(ABC):
         for part in parts:
             out = part.empty_slopes()
             measured = self.measure(
-                part.scores(), part.targets, n_threads=n_threads, out=out, mixing=mixing
+                part.scores(),
+                part.targets,
+                n_threads=n_threads,
+                out=out,
+                mixing=mixing,
+                memory=memory,
             )
             yield part, measured
 

@@ -120,7 +120,7 @@ def _mark_objective(ax: Axes, model: TreeCRF) -> list[Any]:
     n_warm = model.n_warm_rounds_
     if not 0 < n_warm < model.n_rounds_:
         return []
-    return [ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on")]
+    return [ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="end of the warm-up rounds")]
 
 
 def _mark_best(ax: Axes, model: Estimator, n_steps: int, line: Any) -> list[Any]:

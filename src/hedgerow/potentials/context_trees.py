@@ -144,5 +144,5 @@ class ContextTrees(NodeTrees, LazyAttributes):
         )
         columns = unpack_columns(state, schema, index)
         columns = replace(columns, labels=tuple(names or ()), n_lags=lags[0])
-        forest = unpack_forest(state, grammar.n_labels, columns.n_asked)
+        forest = unpack_forest(state, grammar.n_labels, columns)
         return cls(columns, forest, trellis)

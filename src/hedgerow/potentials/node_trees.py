@@ -96,4 +96,4 @@ class NodeTrees(Potential):
     ) -> NodeTrees:
         """Read the output of `pack`."""
         columns = unpack_columns(state, schema, index)
-        return cls(columns, unpack_forest(state, grammar.n_labels, columns.n_columns))
+        return cls(columns, unpack_forest(state, grammar.n_labels, columns))

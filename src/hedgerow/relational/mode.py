@@ -134,7 +134,7 @@ def check_modes(modes: tuple[Mode, ...], database: Database) -> None:
         lacking = sorted(mode.needs - bound)
         if lacking:
             raise ValueError(
-                f"mode '{mode}' can never be used: no mode that can be used introduces a variable "
+                f"mode '{mode}' can never be used: no usable mode introduces a variable "
                 f"of type {lacking[0]!r}; give another mode an argument -{lacking[0]}, or correct "
                 "the type"
             )

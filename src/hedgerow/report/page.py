@@ -125,14 +125,20 @@ def write_report(
 
     Examples
     --------
+    >>> import tempfile
     >>> from hedgerow import LinearCRF
     >>> from hedgerow.report import write_report
     >>> X, y = [[{"word": "the"}, {"word": "man"}]], [["D", "N"]]
-    >>> folder = getfixture("tmp_path")
-    >>> write_report(LinearCRF().fit(X, y), folder / "report.html", X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(LinearCRF().fit(X, y), f"{folder}/report.html", X, y)
     []
     """
     _check_model(model, "model")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"path is of type {type(path).__name__}; expected the name of the file to write: "
+            "write_report(model, path, X, y)"
+        )
     check_decode(decode)
     raw = RawData(X, y, groups, parents, base_scores, X_base).repeatable()
     if X is None and any(part is not None for part in (y, groups, parents, base_scores, X_base)):

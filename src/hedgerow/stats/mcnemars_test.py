@@ -62,10 +62,11 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
 
 
 def _read(name: str, right: ArrayLike) -> NDArray[np.bool_]:
-    values = np.asarray(right)
+    expected = f"{name} must be an array (N,) of bools, whether the model is right on each item"
+    try:
+        values = np.asarray(right)
+    except ValueError:
+        raise ValueError(f"{expected}; got lists of different lengths") from None
     if values.ndim != 1 or (values.dtype != np.bool_ and values.size):
-        raise ValueError(
-            f"{name} must be an array (N,) of bools, whether the model is right on each item; "
-            f"got shape {values.shape} of {values.dtype}"
-        )
+        raise ValueError(f"{expected}; got shape {values.shape} of {values.dtype}")
     return values.astype(np.bool_)

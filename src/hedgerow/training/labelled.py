@@ -199,7 +199,7 @@ def read_labelled(
     comm
         The workers that train together.
     """
-    warn_of_suspects(sequences, type(crf).__name__)
+    warn_of_suspects(sequences, type(crf).__name__, sample_weight)
     column = read_labels(y, sequences, missing_label=crf.missing_label)
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)

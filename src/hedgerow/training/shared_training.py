@@ -79,7 +79,7 @@ def check_agreement(pack: Callable[[], State], step: int, comm: Comm) -> None:
         found = comm.gather(digest.hexdigest())
         other = next(rank for rank, each in enumerate(found) if each != found[0])
         raise WorkerError(
-            f"after step {step} the models of worker {other} and worker 0 differ: machines "
-            "that round differently cannot train together; use the same kind of processor and the "
-            "same versions of hedgerow and NumPy on all"
+            f"after step {step} the models of worker {other} and worker 0 differ, because their "
+            "machines round floating-point numbers differently; use the same kind of processor and "
+            "the same versions of hedgerow and NumPy on all"
         )

@@ -19,6 +19,7 @@ from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.encode import GivenParents, encode, encode_alike
+from hedgerow.encode.suspects import warn_of_indices
 from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.labels import Labels
@@ -108,6 +109,7 @@ class Training(Generic[Form, AnyUpdate]):
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
         self.check_shareable(raw.X)
+        warn_of_indices(raw.X, y=raw.y, groups=raw.groups, sample_weight=raw.sample_weight)
         given = {"eval_set": self.eval_set, "init": self.init, "checkpoint": self.checkpoint}
         beside = {"sample_weight": raw.sample_weight, "parents": raw.parents}
         check_same_arguments(given | beside | {"base_scores": raw.base_scores}, self.comm)

@@ -33,7 +33,7 @@ from hedgerow.trees.entries import (
     presence_entries,
     read_entries,
 )
-from hedgerow.trees.missing import MissingMethod, impute_bins
+from hedgerow.trees.missing import MissingMethod, fill_missing, impute_bins
 
 # A text column with more categories becomes sparse: one attribute per category.
 MAX_CATEGORIES = 254
@@ -182,8 +182,9 @@ class Columns(LazyAttributes):
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
         """Find the bin of every value, in training data and in new data.
 
-        Categories that did not occur in training are missing, and such attributes are absent. The
-        result does not depend on `n_threads`.
+        Categories that did not occur in training are missing, and such attributes are absent; if
+        values are imputed, missing ones have the bin of these. The result does not depend on
+        `n_threads`.
         """
         check_schema(self.schema, sequences.schema)
         dense = np.empty((sequences.n_positions, self.n_dense), np.uint8)
@@ -197,6 +198,8 @@ class Columns(LazyAttributes):
         dense_text = [codes for codes, known in pairs if is_dense(known)]
         for place, codes in enumerate(dense_text, self.n_numeric):
             dense[:, place] = codes + 1
+        if self.missing == "impute" and self.fills is not None:
+            fill_missing(dense, self.fills[: self.n_dense])
         if self.n_attributes == 0:
             return Binned(dense, None, None, None, sequences.offsets)
         if self.sparse:

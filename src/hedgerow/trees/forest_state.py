@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.state import State, expecting, read_array, read_weights, require
+from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import ARRAYS, Forest
 
 __all__ = ["pack_forest", "unpack_forest"]
@@ -30,8 +31,11 @@ def pack_forest(forest: Forest, name: str = "trees") -> dict[str, NDArray[Any]]:
     }
 
 
-def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "trees") -> Forest:
-    """Read the output of `pack_forest`; raises ModelFileError unless the arrays are valid trees."""
+def unpack_forest(state: State, n_outputs: int, columns: Columns, name: str = "trees") -> Forest:
+    """Read the output of `pack_forest`, for trees on these columns.
+
+    Raises ModelFileError unless the arrays are valid trees.
+    """
     version = state.metadata.get("format", 6)
     absent = (NEW_IN_5 if version < 5 else ()) + (NEW_IN_6 if version < 6 else ())
     arrays = {
@@ -52,7 +56,20 @@ def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "tre
     else:
         read_weights(state, f"{name}.tree_weights", (max(n_trees, 0),))
     with expecting():
-        return Forest(arrays, n_outputs, n_columns)
+        forest = Forest(arrays, n_outputs, columns.n_asked)
+    _check_surrogates(arrays, columns)
+    return forest
+
+
+def _check_surrogates(arrays: dict[str, NDArray[Any]], columns: Columns) -> None:
+    """Raise ModelFileError unless surrogates are cuts of columns of X, or sets of categories."""
+    column, cut = arrays["surrogate_columns"], arrays["surrogate_cuts"]
+    of_input = bool((column < columns.n_columns).all())
+    require(of_input, "a surrogate is not a column of the input")
+    is_text, n_cuts = columns.categorical[column], np.diff(columns.cut_offsets)[column]
+    has_set = arrays["surrogate_sets"] >= 0
+    fits = (has_set == is_text) & (is_text | ((cut >= 1) & (cut <= n_cuts)))
+    require(bool(fits.all()), "a surrogate does not fit its column")
 
 
 def _ways_of_missing(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:

@@ -285,6 +285,40 @@ class ContextLearner(Learner):
             n_threads=self.n_threads,
         )
 
+    def add_pairs(
+        self,
+        first_position: int,
+        offsets: NDArray[np.int64],
+        by_label: NDArray[np.float32],
+        observed_probs: NDArray[np.float64],
+        observed: NDArray[np.int32],
+        totals: NDArray[np.float64],
+        curvatures: NDArray[np.float32],
+    ) -> None:
+        """The same for pairs of many labels, whose gradients are p - 1 if observed, otherwise p.
+
+        Parameters
+        ----------
+        by_label : (n, K, K rounded up)
+            Probabilities p of the pairs, [label, previous label]; not read at first positions.
+        observed_probs : (n,)
+            Those of the observed pairs.
+        """
+        self._examples.add_pairs(
+            first_position,
+            offsets,
+            by_label,
+            observed_probs,
+            observed,
+            totals,
+            curvatures,
+            trim=self.sampling.trim,
+            scales=self.scales,
+            selected=self._selected,
+            bound=self.bound,
+            n_threads=self.n_threads,
+        )
+
     def grow(self, round_number: int) -> Forest:
         """The trees of the round whose examples were added; tree k adds to output k."""
         if self.sampling.draws_examples:

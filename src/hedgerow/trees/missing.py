@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.comm import ALONE, Comm
 from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 
-__all__ = ["METHODS", "MissingMethod", "impute_bins"]
+__all__ = ["METHODS", "MissingMethod", "fill_missing", "impute_bins"]
 
 MissingMethod = Literal["learned", "fractional", "surrogate", "impute", "indicator"]
 METHODS: tuple[str, ...] = get_args(MissingMethod)
@@ -57,6 +57,15 @@ def impute_bins(
             below = np.cumsum(counts)
             imputed[column] = 1 + np.searchsorted(2 * below, below[-1])
     return imputed
+
+
+def fill_missing(bins: NDArray[np.uint8], fills: NDArray[np.uint8]) -> None:
+    """Replace missing values in place: bins, (N, D), by the bin of each column, (D,)."""
+    together = max(1, 4096 // max(1, len(fills)))  # long rows, since short ones take longer
+    n_together = len(bins) // together * together
+    for rows, width in ((bins[:n_together], together), (bins[n_together:], 1)):
+        wide = rows.reshape(len(rows) // width, width * len(fills))
+        wide |= (wide == 0).view(np.uint8) * np.tile(fills, width)
 
 
 def _count_bins(

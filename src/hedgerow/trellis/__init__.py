@@ -32,7 +32,7 @@ from hedgerow.trellis.posteriors import (
 )
 from hedgerow.trellis.tangents import Tangents, tangent
 from hedgerow.trellis.tree_graph import TreeGraph
-from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, PairsByLabel, Scores, Trellis
 
 __all__ = [
     "AutomatonChain",
@@ -44,6 +44,7 @@ __all__ = [
     "Outputs",
     "PairEdges",
     "Pairs",
+    "PairsByLabel",
     "PatternEdges",
     "Posteriors",
     "Scores",

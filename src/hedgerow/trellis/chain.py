@@ -14,7 +14,15 @@ from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
-from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import (
+    EdgeContexts,
+    Empty,
+    Mixing,
+    Outputs,
+    PairsByLabel,
+    Scores,
+    Trellis,
+)
 
 __all__ = ["Chain"]
 
@@ -106,6 +114,7 @@ class Chain(Trellis):
             weights,
             n_threads,
             scores.bound,
+            None if out.by_label is None else (out.by_label.probs, out.by_label.observed),
         )
 
     def fill_weighted_posteriors(
@@ -139,7 +148,7 @@ class Chain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Derivatives, see `Trellis`; slower for extreme scores, by an automaton of all pairs."""
+        """Derivatives, see `Trellis`; extreme scores need an automaton, which is slower."""
         assert out.marginals is not None
         refused = np.empty(scores.n_sequences, dtype=np.uint8)
         _core.fill_tangents(
@@ -194,6 +203,15 @@ class Chain(Trellis):
         """Arrays for `mixing`, or None for few labels without edges."""
         given = _core.posteriors_give_mixing(self.n_labels, scores.edges is not None)
         return allocate_mixing(scores) if given else None
+
+    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
+        """Arrays if there are edges and many labels, otherwise None."""
+        n_positions, n_labels = scores.n_positions, self.n_labels
+        if scores.edges is None or n_labels < _core.FEWEST_LABELS_OF_PAIRS:
+            return None
+        stride = -(-n_labels // _core.LANES) * _core.LANES
+        probs = empty((n_positions, n_labels, stride), np.float32)
+        return PairsByLabel(probs, np.empty(n_positions))
 
     def mixing(
         self,

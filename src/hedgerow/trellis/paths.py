@@ -50,8 +50,13 @@ def sample(scores: Scores, uniforms: ArrayLike, *, n_threads: int = 1) -> NDArra
     ``uniforms`` (n, N) are random numbers in [0, 1), one for each label to draw.
     """
     numbers = read_floats(uniforms)
-    if numbers.ndim != 2 or not ((numbers >= 0) & (numbers < 1)).all():
-        raise ValueError("uniforms must be numbers in [0, 1), a row for each sample")
+    if numbers.ndim != 2 or numbers.shape[1] != scores.n_positions:
+        raise ValueError(
+            f"uniforms has shape {numbers.shape}; expected (n, {scores.n_positions}), one row per "
+            "sample and one number per position"
+        )
+    if not ((numbers >= 0) & (numbers < 1)).all():
+        raise ValueError("uniforms must be numbers in [0, 1)")
     codes = np.empty(numbers.shape, dtype=np.int32)
     inference(scores).fill_samples(scores, numbers, codes, n_threads)
     return codes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis.reading import read_codes, read_weights
 from hedgerow.trellis.tree_graph import inference
-from hedgerow.trellis.trellis import Mixing, Outputs, Scores
+from hedgerow.trellis.trellis import Empty, Mixing, Outputs, PairsByLabel, Scores
 
 __all__ = [
     "Pairs",
@@ -45,6 +45,8 @@ class Posteriors:
     """(S,) log probability of the given labels."""
     mixing: Mixing | None
     """How strongly labels depend on each other, if it was computed in the same pass."""
+    by_label: PairsByLabel | None
+    """Probabilities of label pairs by label, instead of ``pairs``."""
 
     @classmethod
     def of(cls, out: Outputs) -> Posteriors:
@@ -75,8 +77,8 @@ def forward_backward(
         "sum" for the expected number of times each arc is taken, "each" also for the marginals of
         label pairs at every position (of arcs if there are edges of arcs), None for neither.
     patterns
-        Label patterns whose probabilities at every position are computed, by the arcs that end in
-        them.
+        Label patterns whose probabilities at every position are computed, given by the arcs that
+        end in each of them.
     weights
         (S,) weight of each sequence in ``arc_sums``; None is 1.
     mixing
@@ -141,8 +143,12 @@ def allocate(
     *,
     likelihoods: bool = False,
     patterns: PatternArcs | None = None,
+    empty: Empty = np.empty,
 ) -> Outputs:
-    """Allocate the requested arrays; ``out`` (N, K), if given, is used for the marginals."""
+    """Allocate the requested arrays; ``out`` (N, K), if given, is used for the marginals.
+
+    ``empty`` allocates the marginals of pairs.
+    """
     if pairs not in ("sum", "each", None):
         raise ValueError(f"pairs is {pairs!r}; expected 'sum', 'each' or None")
     n_positions, n_labels = np.shape(scores.nodes)
@@ -153,7 +159,7 @@ def allocate(
         log_likelihoods=np.empty(scores.n_sequences) if likelihoods else None,
         marginals=np.empty((n_positions, n_labels)) if out is None else out,
         arc_sums=None if pairs is None else np.empty(np.shape(scores.arcs)),
-        pairs=np.empty(each) if pairs == "each" else None,
+        pairs=empty(each, np.float64) if pairs == "each" else None,
         pattern_marginals=None if patterns is None else np.empty((n_positions, n_patterns)),
         patterns=patterns,
     )

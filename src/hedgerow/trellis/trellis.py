@@ -9,7 +9,9 @@ check arguments, allocate results, and call the kernels.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,19 @@ from numpy.typing import NDArray
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs
 
-__all__ = ["EdgeContexts", "Inference", "Mixing", "Outputs", "Scores", "Trellis"]
+__all__ = [
+    "EdgeContexts",
+    "Empty",
+    "Inference",
+    "Mixing",
+    "Outputs",
+    "PairsByLabel",
+    "Scores",
+    "Trellis",
+]
+
+# Allocates an array of a shape and a dtype, as `numpy.empty` does.
+Empty = Callable[[tuple[int, ...], Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +120,8 @@ class Outputs:
     """The label patterns of `pattern_marginals`, given by the arcs that end in them."""
     mixing: Mixing | None = None
     """How strongly labels depend on each other, see `Trellis.empty_mixing`."""
+    by_label: PairsByLabel | None = None
+    """Probabilities of label pairs by label, see `Inference.empty_by_label`."""
 
     @property
     def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
@@ -127,7 +143,11 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How strongly the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
+    """How strongly the labels of N positions depend on their neighbours, see `Trellis.mixing`.
+
+    gamma is the factor of p (1 - p) in a bound on the curvature: 2 if labels are independent, and
+    larger the more they depend on each other.
+    """
 
     nodes: NDArray[np.float32]
     """(N,) gamma of all labels at a position, or (N, K) of each label."""
@@ -136,6 +156,19 @@ class Mixing:
     arc_curvatures: NDArray[np.float64] | None
     """Sum over all positions of gamma p (1 - p), p the probability of each arc, in the shape of the
     arcs; None where it is not known arc by arc."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairsByLabel:
+    """Probabilities of label pairs at N positions as trees on label pairs learn from them.
+
+    First positions of sequences have any numbers.
+    """
+
+    probs: NDArray[np.float32]
+    """(N, K, K rounded up) at most 1, [label, previous label]."""
+    observed: NDArray[np.float64]
+    """(N,) of the pair of given labels that ends at each position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +256,13 @@ class Inference(ABC):
         """Arrays for `mixing`, if `fill_posteriors` computes it in the same pass; otherwise None.
 
         The weights of sequences are then those of the sums over arcs.
+        """
+        return None
+
+    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
+        """Arrays for pairs by label, if `fill_posteriors` can fill them; otherwise None.
+
+        It then needs labels. ``empty`` allocates the larger one.
         """
         return None
 

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import joblib
@@ -98,11 +97,8 @@ def check_process(case: Case) -> None:
 
 def started_by(way: str, case: Case) -> list[str]:
     """Digests from a process that multiprocessing has started."""
-    with warnings.catch_warnings():
-        # Python warns about forks with threads. Ours are idle, and recreated in the child.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
-            return pool.submit(digests, case).result()
+    with ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
+        return pool.submit(digests, case).result()
 
 
 def in_environment(case: Case, environment: dict[str, str]) -> list[str]:

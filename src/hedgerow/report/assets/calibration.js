@@ -13,7 +13,7 @@ function showCalibration() {
     const caption = make(
       "figcaption",
       {},
-      legend("share of correct labels", "first"),
+      legend("share where the label is right", "first"),
       legend("perfectly calibrated", "dashed"),
       legend("number of positions, not to scale", "block soft"),
     );
@@ -72,7 +72,7 @@ function drawReliability(row, width) {
       xTicks: tenths,
       yTicks: tenths,
       xName: "predicted probability",
-      yName: "share of positions with a correct label",
+      yName: "share of positions where the label is right",
       xFormat: shortShare,
       yFormat: shortShare,
     }),

@@ -21,7 +21,7 @@ function showComparison(onPick) {
         "div",
         {},
         outcomeTable("Whole sequences", data.comparison.sequences, first, second, null),
-        make("p", { class: "quiet" }, `McNemar's test on whole sequences: p = ${pValue(p)}.`),
+        make("p", { class: "quiet" }, `McNemar's test on whole sequences: ${p < 0.001 ? "p" : "p ="} ${pValue(p)}.`),
       ),
     ),
     make("h3", {}, "Positions by true label"),

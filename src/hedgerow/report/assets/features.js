@@ -44,7 +44,7 @@ function showGains() {
   ];
   const about =
     offsets.length > 1
-      ? "The other columns split it by the offset in the window, in %."
+      ? "The other columns show it by offset in the window, in %."
       : "";
   return [
     make("p", { class: "quiet" }, `Share of the total gain of all splits, by feature. ${about}`),

@@ -76,10 +76,10 @@ function showPatterns() {
   const { select, field } = chooser(
     "Order",
     [
-      ["heaviest", "heaviest first"],
-      ["highest", "highest first"],
-      ["lowest", "lowest first"],
-      ["longest", "longest first"],
+      ["heaviest", "largest absolute weight first"],
+      ["highest", "highest weight first"],
+      ["lowest", "lowest weight first"],
+      ["longest", "longest pattern first"],
     ],
     () => update(),
   );

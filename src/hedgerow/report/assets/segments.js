@@ -42,14 +42,14 @@ function showSegments() {
   const what =
     kind === "runs"
       ? "A segment is a run of positions with the same label. "
-      : "A segment is a chunk, as its labels mark it. ";
+      : "A segment is a chunk, such as B-NP I-NP. ";
   const holder = make("div", {});
   const options = [["all", "all labels"], ...rows.map(({ code, name }) => [code, name])];
   const { field } = chooser("Lengths of", options, (value) => update(value));
   const update = (value) => holder.replaceChildren(lengthChart(value));
   update("all");
   return [
-    make("p", { class: "quiet" },       `${what}It is found if label, start and end are correct. ` +
+    make("p", { class: "quiet" },       `${what}It counts as correct if its label, start and end are all correct. ` +
         "Lengths are those of true / predicted segments.",
     ),
     table,

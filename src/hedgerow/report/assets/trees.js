@@ -166,8 +166,8 @@ function drawNode(forest, spot, largest) {
     : [
         forest.questions[forest.question[at]],
         `gain ${figure(forest.gain[at])}`,
-        `missing: ${["no", "yes", "both"][spot.missing]}`,
-        ...(spot.outside < 2 ? [`beyond the ends: ${spot.outside ? "yes" : "no"}`] : []),
+        `missing values go to ${["“no”", "“yes”", "both branches"][spot.missing]}`,
+        ...(spot.outside < 2 ? [`positions beyond the ends go to ${spot.outside ? "“yes”" : "“no”"}`] : []),
       ];
   const tip = [...facts, `weight ${figure(forest.weight[at])}`].join("\n");
   const text = isLeaf

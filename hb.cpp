@@ -1,0 +1,330 @@
+#include "trees/histogram_builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "simd.hpp"
+#include "trees/slot_bits.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr size_t kAhead = 16;               // examples whose rows are fetched early
+constexpr size_t kBatch = 1 << 11;          // examples whose slots are counted at a time
+constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
+
+// Copies n bytes, eight at a time if there are as many; short copies take longer to call a function.
+HEDGEROW_INLINE void copy_row(const uint8_t* from, size_t n, uint8_t* to) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  if (n < kWord) {
+    for (size_t i = 0; i < n; ++i) to[i] = from[i];
+    return;
+  }
+  for (size_t i = 0; i < n; i += kWord) {
+    const size_t first = std::min(i, n - kWord);  // the last one overlaps
+    std::memcpy(to + first, from + first, kWord);
+  }
+}
+
+// Some examples with those bytes of their windows that some runs of full features need, copied
+// together: below the root of a tree, rows lie apart. While one batch is counted, what the next one
+// reads is fetched into the second-level cache: requests for the first-level cache, of which fewer
+// can be under way, would keep additions waiting.
+template <class AnySum>
+class Batch {
+ public:
+  // runs: at least one
+  Batch(const TreeData& data, std::span<const TreeData::FullRun> runs)
+      : data_(data),
+        where_(runs.front().where),
+        width_(runs.back().where + runs.back().n_features - where_),
+        capacity_(std::clamp(kBatchBytes / width_, kLeastBatch, kBatch)),
+        bytes_(capacity_ * width_) {}
+
+  size_t capacity() const { return capacity_; }
+
+  // `next`: the examples of the next batch, whose sums are fetched.
+  void read(std::span<const int32_t> positions, std::span<const int32_t> next, const Sum* sums) {
+    size_ = positions.size();
+    uint8_t* row = bytes_.data();
+    for (size_t i = 0; i < size_; ++i, row += width_) {
+      if (i < next.size()) HEDGEROW_PREFETCH_FAR(sums + next[i]);
+      const int32_t position = positions[i];
+      amounts_[i] = sums[position];
+      if (data_.room().holds_all(position))
+        copy_row(data_.first_of_window(position) + where_, width_, row);
+      else
+        copy_edge(position, row);
+    }
+  }
+
+  // `next`: the same, whose rows are fetched.
+  void count(const TreeData::FullRun& run, std::span<const int32_t> next, AnySum* sums) const {
+    const size_t n = run.n_features, stride = run.stride;
+    const uint8_t* row = bytes_.data() + run.where - where_;
+    for (size_t i = 0; i < size_; ++i, row += width_) {
+      if (i < next.size()) fetch(next[i], run);
+      const AnySum amount = amounts_[i];
+      AnySum *a = sums, *b = a + stride, *c = b + stride, *d = c + stride;
+      size_t f = 0;
+      for (; f + 4 <= n; f += 4) {
+        a[row[f]] += amount;
+        b[row[f + 1]] += amount;
+        c[row[f + 2]] += amount;
+        d[row[f + 3]] += amount;
+        a += 4 * stride, b += 4 * stride, c += 4 * stride, d += 4 * stride;
+      }
+      for (; f < n; ++f, a += stride) a[row[f]] += amount;
+    }
+  }
+
+ private:
+  static constexpr size_t kBatch = 512, kLeastBatch = 32;
+  static constexpr size_t kBatchBytes = size_t{1} << 16;
+  static constexpr size_t kLine = 64;
+
+  void fetch(int64_t position, const TreeData::FullRun& run) const {
+    const BinTable& bins = data_.bins();
+    const int64_t first = std::max<int64_t>(position - data_.windows().before, 0);
+    const uint8_t* bytes = bins.dense + first * bins.n_dense + run.where;
+    const auto n = static_cast<size_t>(run.n_features);
+    for (size_t i = 0; i < n; i += kLine) HEDGEROW_PREFETCH_FAR(bytes + i);
+    HEDGEROW_PREFETCH_FAR(bytes + n - 1);  // it may be in the next cache line
+  }
+
+  // Where a window ends early.
+  void copy_edge(int32_t position, uint8_t* row) {
+    edge_.resize(static_cast<size_t>(data_.bins().n_dense) * data_.n_offsets());
+    data_.room().fill_window(data_.bins(), position, edge_.data());
+    copy_row(edge_.data() + where_, width_, row);
+  }
+
+  const TreeData& data_;
+  size_t where_, width_;  // the bytes of a window that are copied
+  size_t capacity_;
+  size_t size_ = 0;
+  std::vector<uint8_t> bytes_;  // (capacity, width)
+  std::array<AnySum, kBatch> amounts_;
+  std::vector<uint8_t> edge_;  // (n_offsets, n_dense)
+};
+
+// Adds examples to the slots at which they have entries, of which so many stand together.
+template <int together, class AnySum>
+void count_slots(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
+                 AnySum* slots, std::vector<AnySum>& outside) {
+  const int64_t* offsets = data.entry_offsets();
+  const int32_t* entries = data.entries();
+  const Reach& reach = data.windows();
+  const int n_offsets = data.n_offsets();
+  const int64_t n_slots = data.n_slots();
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const int32_t position = positions[i];
+    if (i + kAhead < positions.size()) HEDGEROW_PREFETCH(entries + offsets[positions[i + kAhead]]);
+    const AnySum amount = sums[position];
+    const bool is_whole = data.room().holds_all(position);
+    AnySum* of_offset = slots;
+    for (int o = 0; o < n_offsets; ++o, of_offset += n_slots) {
+      const int offset = reach.offset(o);
+      if (!is_whole && !data.room().holds(position, offset)) {
+        outside[o] += amount;
+        continue;
+      }
+      const int64_t row = data.room().row(position, offset);
+      const int32_t* end = entries + offsets[row + 1];
+      for (const int32_t* entry = entries + offsets[row]; entry < end; entry += together)
+        for (int e = 0; e < together; ++e) of_offset[entry[e]] += amount;
+    }
+  }
+  for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = AnySum{};
+}
+
+// The same where they are bits; windows that end early are counted by their lists.
+template <class AnySum>
+void count_bits(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
+                AnySum* slots, std::vector<AnySum>& outside) {
+  if (data.n_offsets() == 1) return count_slot_bits(data.slot_bits(), positions, sums, slots);
+  std::array<int32_t, kBatch> sorted;
+  const auto end =
+      std::partition_copy(positions.begin(), positions.end(), sorted.begin(), sorted.rbegin(),
+                          [&](int32_t position) { return data.room().holds_all(position); })
+          .first;
+  const auto n_whole = end - sorted.begin(), n_others = std::ssize(positions) - n_whole;
+  count_slot_bits(data.slot_bits(), {sorted.data(), static_cast<size_t>(n_whole)}, sums, slots);
+  if (n_others > 0)
+    count_slots<1>(data, {sorted.end() - n_others, sorted.end()}, sums, slots, outside);
+}
+
+}  // namespace
+
+template <class AnySum>
+BinCounter<AnySum>::BinCounter(const TreeData& data, Crew& crew, Stop& stop)
+    : data_(data), crew_(crew), stop_(stop), slots_(1), windows_(data, crew, stop) {
+  // Bits without a slot are never set.
+  slots_[0].resize(
+      std::max<int64_t>(int64_t{data.n_slots()} * data.n_offsets(), 64 * data.n_slot_words()));
+}
+
+template <class AnySum>
+void BinCounter<AnySum>::fill(const NodeExamples& examples, const BinSums<AnySum>* of_parent,
+                              BinSums<AnySum>& histogram) {
+  if (windows_.suits(std::ssize(examples.positions))) {
+    windows_.read(examples, histogram.outside);
+    windows_.count_full(histogram.outside, histogram.full);
+    if (data_.has_sparse()) windows_.count_sparse(slots_[0]);
+  } else {
+    fill_full(examples, histogram.full);
+    histogram.outside.assign(data_.n_offsets(), AnySum{});
+    if (data_.has_sparse())
+      fill_sparse(examples, histogram.outside);
+    else if (data_.full_may_miss() && data_.n_offsets() > 1)
+      fill_outside(examples, histogram.outside);
+  }
+  if (of_parent != nullptr)
+    take_slots_of(of_parent->sparse, histogram.sparse);
+  else
+    take_slots(histogram.sparse);
+}
+
+// Threads share the runs, but no cache line of a row, and then the examples.
+template <class AnySum>
+void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<AnySum>& sums) {
+  constexpr int64_t kLine = 64;
+  const auto& runs = data_.full_runs();
+  const auto n_runs = static_cast<int64_t>(runs.size());
+  const auto n_bins = static_cast<size_t>(data_.n_full_bins());
+  sums.resize(n_bins);
+  if (n_runs == 0) return;
+  const auto n_examples = std::ssize(examples.positions);
+  const int64_t n_additions = n_examples * data_.n_full_additions();
+  const int64_t n_threads = crew_.n_pieces(n_additions / kWorthSharing);
+  const int64_t n_parts =  // of the runs
+      std::clamp<int64_t>(data_.n_full_additions() / kLine, 1, std::min(n_threads, n_runs));
+  // Separate counts have to be added up.
+  const int64_t most_pieces = n_additions / (4 * data_.n_full_bins()) + 1;
+  const int64_t n_pieces = std::min((n_threads + n_parts - 1) / n_parts, most_pieces);
+  while (std::ssize(apart_) + 1 < n_pieces) apart_.emplace_back(n_bins);
+  crew_.share(n_parts * n_pieces, [&](int64_t task) {
+    const int64_t part = task % n_parts, piece = task / n_parts;
+    const std::span those(runs.data() + n_runs * part / n_parts,
+                          runs.data() + n_runs * (part + 1) / n_parts);
+    AnySum* out = piece == 0 ? sums.data() : apart_[piece - 1].data();
+    const TreeData::FullRun& last = those.back();
+    std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, AnySum{});
+    const auto batch = std::make_unique<Batch<AnySum>>(data_, those);
+    const size_t begin = n_examples * piece / n_pieces, end = n_examples * (piece + 1) / n_pieces;
+    const auto take = [&](size_t first) {
+      first = std::min(first, end);
+      return examples.positions.subspan(first, std::min(batch->capacity(), end - first));
+    };
+    for (size_t i = begin; i < end; i += batch->capacity()) {
+      stop_.check();
+      const std::span next = take(i + batch->capacity());
+      batch->read(take(i), next, examples.sums);
+      for (const TreeData::FullRun& run : those) batch->count(run, next, out + run.base);
+    }
+  });
+  if (n_pieces <= 1) return;
+  crew_.share_pieces(static_cast<int64_t>(n_bins), 1 << 11, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = 1; piece < n_pieces; ++piece)
+      for (int64_t i = begin; i < end; ++i) sums[i] += apart_[piece - 1][i];
+  });
+}
+
+template <class AnySum>
+void BinCounter<AnySum>::fill_outside(const NodeExamples& examples,
+                                      std::vector<AnySum>& outside) const {
+  const Reach& reach = data_.windows();
+  for (const int32_t position : examples.positions) {
+    if (data_.room().holds_all(position)) continue;
+    for (int o = 0; o < data_.n_offsets(); ++o)
+      if (!data_.room().holds(position, reach.offset(o))) outside[o] += examples.sums[position];
+  }
+}
+
+template <class AnySum>
+void BinCounter<AnySum>::fill_sparse(const NodeExamples& examples, std::vector<AnySum>& outside) {
+  const auto n_examples = std::ssize(examples.positions);
+  const auto n_places = static_cast<int64_t>(slots_[0].size());
+  const int64_t n_additions = n_examples * data_.n_sparse_additions();
+  const int64_t n_pieces =
+      crew_.n_pieces(std::min(n_additions / kWorthSharing, n_additions / (4 * n_places)));
+  while (static_cast<int64_t>(slots_.size()) < n_pieces) slots_.emplace_back(n_places);
+  std::vector<std::vector<AnySum>> all_outside(n_pieces, std::vector<AnySum>(outside.size()));
+  const auto count = data_.n_slot_words() > 0        ? &count_bits<AnySum>
+                     : data_.entries_together() == 1 ? &count_slots<1, AnySum>
+                     : data_.entries_together() == 2 ? &count_slots<2, AnySum>
+                                                     : &count_slots<4, AnySum>;
+  crew_.share(n_pieces, [&](int64_t piece) {
+    const int64_t end = n_examples * (piece + 1) / n_pieces;
+    for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
+      stop_.check();
+      count(data_, examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums,
+            slots_[piece].data(), all_outside[piece]);
+    }
+  });
+  for (const std::vector<AnySum>& piece : all_outside)
+    for (size_t o = 0; o < outside.size(); ++o) outside[o] += piece[o];
+  if (n_pieces == 1) return;
+  crew_.share_pieces(n_places, 1 << 12, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = 1; piece < n_pieces; ++piece)
+      for (int64_t i = begin; i < end; ++i) {
+        slots_[0][i] += slots_[piece][i];
+        slots_[piece][i] = AnySum{};
+      }
+  });
+}
+
+// The slots that have examples.
+template <class AnySum>
+void BinCounter<AnySum>::take_slots(std::vector<SlotSum<AnySum>>& out) {
+  out.clear();
+  for (size_t place = 0; place < slots_[0].size(); ++place) {
+    if (slots_[0][place].is_empty()) continue;
+    out.push_back({static_cast<int32_t>(place), slots_[0][place]});
+    slots_[0][place] = AnySum{};
+  }
+}
+
+template <class AnySum>
+void BinCounter<AnySum>::take_slots_of(const std::vector<SlotSum<AnySum>>& parent,
+                                       std::vector<SlotSum<AnySum>>& out) {
+  out.resize(parent.size());
+  for (size_t i = 0; i < parent.size(); ++i) {
+    AnySum& sum = slots_[0][parent[i].place];
+    out[i] = {parent[i].place, sum};
+    sum = AnySum{};
+  }
+}
+
+HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop, bool is_wide)
+    : counter_(std::in_place_type<BinCounter<Sum>>, data, crew, stop) {
+  if (is_wide) counter_.emplace<BinCounter<WideSum>>(data, crew, stop);
+}
+
+std::unique_ptr<Histogram> HistogramBuilder::count(const NodeExamples& examples,
+                                                   const Histogram* of_parent) {
+  return std::visit(
+      [&]<class AnySum>(BinCounter<AnySum>& counter) {
+        std::unique_ptr<Histogram> histogram;
+        if (idle_.empty()) {
+          histogram = std::make_unique<Histogram>(BinSums<AnySum>{});
+        } else {
+          histogram = std::move(idle_.back());
+          idle_.pop_back();
+        }
+        auto& sums = std::get<BinSums<AnySum>>(*histogram);
+        counter.fill(examples,
+                     of_parent == nullptr ? nullptr : &std::get<BinSums<AnySum>>(*of_parent), sums);
+        sums.contexts.clear();  // of its last use
+        return histogram;
+      },
+      counter_);
+}
+
+void HistogramBuilder::give_back(std::unique_ptr<Histogram> histogram) {
+  if (histogram != nullptr) idle_.push_back(std::move(histogram));
+}
+
+}  // namespace hedgerow
