@@ -82,7 +82,8 @@ void bind_trellis(nb::module_& module) {
         std::optional<MixingBounds> bounds;
         if (mixing) {
           const auto& [node_gammas, edge_gammas, pair_curvature] = *mixing;
-          check(edges.has_value(), "mixing rates come with posteriors only where there are edges");
+          check(posteriors_give_mixing(scores.n_labels, edges.has_value()),
+                "mixing rates of few labels do not come with posteriors");
           bounds = read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
           bounds->bound = bound;
           out.mixing = &*bounds;
@@ -106,6 +107,8 @@ void bind_trellis(nb::module_& module) {
       optional_array("marginals"), optional_array("pair_sums"), optional_array("pairs"),
       optional_array("patterns"), optional_array("mixing"), optional_array("weights"),
       nb::arg("n_threads"), nb::arg("bound") = 0.0, optional_array("by_label") = nb::none());
+  module.def("posteriors_give_mixing", &posteriors_give_mixing, nb::arg("n_labels"),
+             nb::arg("edges"));
   module.def(
       "fill_weighted_posteriors",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, Codes labels, Doubles weights,

@@ -117,7 +117,14 @@ HEDGEROW_INLINE constexpr int padded(int n) { return (n + kLanes - 1) / kLanes *
 
 using Lanes = double __attribute__((vector_size(32)));
 
-HEDGEROW_INLINE Lanes broadcast(double x) { return Lanes{x, x, x, x}; }
+// By way of an array, which is optimised away: of Lanes{x, x, x, x} GCC makes three instructions
+// where x is in a register, and repeats them in loops.
+HEDGEROW_INLINE Lanes broadcast(double x) {
+  const double lanes[kLanes] = {x, x, x, x};
+  Lanes out;
+  std::memcpy(&out, lanes, sizeof(out));
+  return out;
+}
 HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) { return a > b ? a : b; }
 HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) { return a < b ? a : b; }
 HEDGEROW_INLINE double lane(const Lanes& a, int i) { return a[i]; }
@@ -308,12 +315,24 @@ HEDGEROW_INLINE double sum_lanes(Lanes a) {
 }
 HEDGEROW_INLINE double max_of(double a, double b) { return a > b ? a : b; }
 HEDGEROW_INLINE double min_of(double a, double b) { return a < b ? a : b; }
+// In lanes: comparisons of single numbers become branches, which are hard to predict.
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+HEDGEROW_INLINE double max_lane(Lanes a) {
+  const Lanes pairs = maximum(a, __builtin_shufflevector(a, a, 1, 0, 3, 2));
+  return lane(maximum(pairs, __builtin_shufflevector(pairs, pairs, 2, 3, 0, 1)), 0);
+}
+HEDGEROW_INLINE double min_lane(Lanes a) {
+  const Lanes pairs = minimum(a, __builtin_shufflevector(a, a, 1, 0, 3, 2));
+  return lane(minimum(pairs, __builtin_shufflevector(pairs, pairs, 2, 3, 0, 1)), 0);
+}
+#else
 HEDGEROW_INLINE double max_lane(Lanes a) {
   return max_of(max_of(lane(a, 0), lane(a, 1)), max_of(lane(a, 2), lane(a, 3)));
 }
 HEDGEROW_INLINE double min_lane(Lanes a) {
   return min_of(min_of(lane(a, 0), lane(a, 1)), min_of(lane(a, 2), lane(a, 3)));
 }
+#endif
 
 // The sums of four vectors, side by side.
 HEDGEROW_INLINE Lanes sum_each(Lanes a, Lanes b, Lanes c, Lanes d) {

@@ -46,11 +46,13 @@ HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   const HalfFloats half = __builtin_convertvector(a, HalfFloats);
   std::memcpy(p, &half, sizeof(half));
 }
-HEDGEROW_INLINE Lanes load_from_floats(const float* p) {
-  HalfFloats half;
-  std::memcpy(&half, p, sizeof(half));
-  return __builtin_convertvector(half, Lanes);
+// 1 / a
+HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
+  const HalfFloats half = 1.0f / __builtin_convertvector(a, HalfFloats);
+  std::memcpy(p, &half, sizeof(half));
 }
+// Not by __builtin_convertvector, of which GCC makes two conversions.
+HEDGEROW_INLINE Lanes load_from_floats(const float* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
 
 // The power of two that brings a positive normal number to [1, 2).
 HEDGEROW_INLINE Floats inverse_power(Floats a) {
@@ -119,6 +121,9 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
 }
 HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = static_cast<float>(a.v[i]);
+}
+HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
+  for (int i = 0; i < kLanes; ++i) p[i] = 1.0f / static_cast<float>(a.v[i]);
 }
 HEDGEROW_INLINE Lanes load_from_floats(const float* p) { return Lanes{{p[0], p[1], p[2], p[3]}}; }
 HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {

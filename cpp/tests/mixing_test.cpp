@@ -1,4 +1,4 @@
-// Mixing rates: those of the two kernels against each other, and what holds for any chain.
+// Mixing rates: those of all kernels compared with log space, and what holds for any chain.
 #include "trellis/mixing.hpp"
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 #include "tests/batch.hpp"
 #include "tests/check.hpp"
 #include "trellis/mixing_log.hpp"
-#include "trellis/mixing_scaled.hpp"
 #include "trellis/strands.hpp"
 
 namespace hedgerow::tests {
@@ -28,20 +27,26 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
-Bounds mixing_of(const Batch& batch, int n_threads = 1) {
+// in_turn: one sequence after the other, even where labels fit lanes
+Bounds mixing_of(const Batch& batch, int n_threads = 1, bool in_turn = false) {
   Bounds found{std::vector<float>(batch.n_positions(), NAN),
                std::vector<float>(batch.n_positions(), NAN),
                std::vector<double>(batch.n_arcs() - batch.n_labels(), NAN)};
   Stop stop(nullptr);
-  fill_mixing(batch.chain(),
-              {found.nodes.data(), found.edges.data(), found.pairs.data(), batch.weights.data()},
-              n_threads, stop);
+  const MixingBounds out{found.nodes.data(), found.edges.data(), found.pairs.data(),
+                         batch.weights.data()};
+  if (in_turn) {
+    ChainPosteriors wanted{};
+    wanted.mixing = &out;
+    fill_posteriors_in_turn(batch.chain(), nullptr, wanted, n_threads, stop);
+  } else {
+    fill_mixing(batch.chain(), out, n_threads, stop);
+  }
   return found;
 }
 
 // gamma is at least that of an independent position, and at most that of complete dependence.
-void check_limits(const Batch& batch) {
-  const Bounds found = mixing_of(batch);
+void check_limits(const Batch& batch, const Bounds& found) {
   for (int64_t s = 0; s < batch.n_sequences(); ++s) {
     const auto length = static_cast<float>(batch.length(s));
     for (int64_t t = batch.offsets[s]; t < batch.offsets[s + 1]; ++t) {
@@ -52,33 +57,8 @@ void check_limits(const Batch& batch) {
   for (const double curvature : found.pairs) CHECK(curvature >= 0.0);
 }
 
-// The results of both kernels for chains without edges, for sequences that the fast one does not
-// refuse.
-void check_kernels(const Batch& batch) {
-  const ChainScores scores = batch.chain();
-  const int64_t longest = batch.n_positions(), n_pairs = batch.n_arcs() - batch.n_labels();
-  const MixingArcs arcs(scores);
-  if (!arcs.usable || scores.edges != nullptr) return;
-  Stop stop(nullptr);
-  ScaledMixing fast(scores, arcs, longest, true, SumGrid(0.0));
-  LogMixing slow(scores, longest);
-  const std::vector<float> gammas(longest, 2.0f);
-  std::vector<double> pairs(n_pairs, 0.0), expected(n_pairs, 0.0);
-  for (int64_t s = 0; s < batch.n_sequences(); ++s) {
-    std::vector<float> found(2 * longest), exact(2 * longest);
-    if (!fast.fill_rates(s, {found.data(), found.data() + longest}, stop)) continue;
-    slow.fill_rates(s, {exact.data(), exact.data() + longest}, stop);
-    for (size_t i = 0; i < found.size(); ++i) CHECK_NEAR(found[i], exact[i], 1e-4);
-    fast.add_pairs(batch.length(s), gammas.data(), batch.weights[s]);
-    slow.add_pairs(s, gammas.data(), batch.weights[s], {expected.data(), SumGrid(0.0)}, stop);
-  }
-  fast.add_pair_curvature(pairs.data());
-  CHECK_NEAR(largest_difference(pairs, expected), 0.0, 1e-4);
-}
-
 // The gammas and the curvature of pairs, from the rates in log space.
-void check_bounds(const Batch& batch) {
-  const Bounds found = mixing_of(batch);
+void check_bounds(const Batch& batch, const Bounds& found) {
   const int64_t longest = batch.n_positions();
   const ChainScores scores = batch.chain();
   Stop stop(nullptr);
@@ -111,9 +91,11 @@ TEST(mixing) {
         const Kind kind{spread, holes, edges};
         context = describe(n_labels, kind);
         const Batch batch = first_order(n_labels, {6, 1, 0, 40, 2}, kind);
-        check_limits(batch);
-        check_kernels(batch);
-        check_bounds(batch);
+        for (const bool in_turn : {false, true}) {
+          const Bounds found = mixing_of(batch, 1, in_turn);
+          check_limits(batch, found);
+          check_bounds(batch, found);
+        }
       }
 }
 

@@ -241,6 +241,17 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
   const ScaledArcs arcs(scores);
   if (arcs.usable && labels_fit_lanes(scores.n_labels))
     return InLanes(scores, arcs, labels, out, stop).fill(n_threads);
+  fill_posteriors_in_turn(scores, labels, out, n_threads, stop);
+}
+
+bool posteriors_give_mixing(int n_labels, bool edges) {
+  return edges || !labels_fit_lanes(n_labels);
+}
+
+void fill_posteriors_in_turn(const ChainScores& scores, const int32_t* labels,
+                             const ChainPosteriors& out, int n_threads, Stop& stop) {
+  ScaledArcs arcs(scores);
+  if (out.mixing != nullptr) arcs.fill_single();
   const auto bounds = build_chunks(scores);
   Tables tables(out, scores.n_labels, bounds.size() - 1);
   const auto run = [&](EdgeFactors& edges, int64_t chunk, int64_t first, int64_t end) {
@@ -251,6 +262,19 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
   };
   for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
   tables.finish();
+}
+
+void fill_mixing_of(const ChainScores& scores, int64_t sequence, const MixingBounds& out,
+                    const SumTable& curvature, Stop& stop) {
+  ScaledArcs arcs(scores);
+  arcs.fill_single();
+  EdgeFactors edges(scores);
+  ChainPosteriors wanted{};
+  wanted.mixing = &out;
+  const ChunkTables tables{{nullptr, SumGrid(0.0)}, curvature};
+  SequencePosteriors one(scores, arcs, edges, nullptr, wanted, stop);
+  one.fill(sequence, tables);
+  one.add_tables(tables);
 }
 
 void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,

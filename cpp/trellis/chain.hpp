@@ -12,6 +12,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "sum_grid.hpp"
 #include "trellis/edge_pairs.hpp"
 #include "trellis/mixing_bounds.hpp"
 #include "trellis/pattern_marginals.hpp"
@@ -50,7 +51,7 @@ struct ChainPosteriors {
   double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a sequence's first position
   const double* weights;    // (S,) weight of each sequence in pair_sums; null: 1
   const PatternMarginals* patterns = nullptr;
-  const MixingBounds* mixing = nullptr;  // only where the scores have edges, see mixing.hpp
+  const MixingBounds* mixing = nullptr;  // see posteriors_give_mixing and mixing.hpp
   double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
   const PairsByLabel* by_label = nullptr;
 
@@ -102,6 +103,17 @@ class PairRows {
 // labels: (N,) codes, or null if out.log_likelihoods is null.
 void fill_posteriors(const ChainScores& scores, const int32_t* labels, const ChainPosteriors& out,
                      int n_threads, Stop& stop);
+
+// Whether fill_posteriors gives mixing rates: not without edges where labels fit lanes, which have
+// a kernel of their own for that.
+bool posteriors_give_mixing(int n_labels, bool edges);
+// The same as fill_posteriors, with mixing rates, one sequence after the other even where labels
+// fit lanes.
+void fill_posteriors_in_turn(const ChainScores& scores, const int32_t* labels,
+                             const ChainPosteriors& out, int n_threads, Stop& stop);
+// Mixing rates of one sequence. curvature: (K, K), to which that of its pairs is added, or null
+void fill_mixing_of(const ChainScores& scores, int64_t sequence, const MixingBounds& out,
+                    const SumTable& curvature, Stop& stop);
 
 // The same for a likelihood with a weight for each position, sum_t w_t log P(y_t | y_{t-1}): writes
 // it to out.log_likelihoods, and to out's marginals and pairs the expected counts whose difference

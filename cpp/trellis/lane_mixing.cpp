@@ -1,6 +1,7 @@
 #include "trellis/lane_mixing.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hedgerow {
 namespace {
@@ -185,15 +186,27 @@ void copy_lane(const std::vector<PackedFloats>& rows, int lane, int64_t length, 
 
 }  // namespace
 
+MixingArcs::MixingArcs(const ChainScores& scores) {
+  constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
+  const int64_t n_labels = scores.n_labels;
+  const double shift = *std::max_element(scores.arcs, scores.arcs + n_labels * n_labels);
+  usable = shift > -kInfinity;
+  if (!usable) return;
+  to_next.resize(n_labels * n_labels);
+  to_previous.resize(n_labels * n_labels);
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const double arc = scores.arcs[j * n_labels + k];
+      const double factor = std::exp(arc - shift);
+      if (arc > -kInfinity && factor < kSmallestArc) usable = false;
+      to_next[j * n_labels + k] = to_previous[k * n_labels + j] = static_cast<float>(factor);
+    }
+}
+
 LaneMixing::LaneMixing(const ChainScores& scores, const MixingArcs& arcs, const MixingBounds& out)
     : scores_(scores), out_(out) {
-  for (const PaddedFloats* table : {&arcs.to_next, &arcs.to_previous})
-    for (int64_t j = 0; j < scores.n_labels; ++j) {
-      const float* row = table->data() + j * arcs.stride;
-      arcs_.insert(arcs_.end(), row, row + scores.n_labels);
-    }
-  scratch_.to_next = arcs_.data();
-  scratch_.to_previous = arcs_.data() + arcs_.size() / 2;
+  scratch_.to_next = arcs.to_next.data();
+  scratch_.to_previous = arcs.to_previous.data();
   scratch_.pairs = out.pair_curvature != nullptr;
 }
 

@@ -1,5 +1,10 @@
-// Mixing rates in scaled probability space for few labels: mixing_scaled.hpp with a sequence in
-// each of eight lanes. What is said there of precision holds here too.
+// Mixing rates in scaled probability space and single precision for few labels, with a sequence in
+// each of eight lanes.
+//
+// Messages have a largest entry of about 1; what is possible is never below kFloor, so that 0
+// always means impossible. What the floor adds to a sum is lost in rounding as long as the sum is
+// at least kReliable; where it is not, the sequence is left to log space. Without forbidden arcs
+// that never happens.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +15,22 @@
 #include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing.hpp"
-#include "trellis/mixing_scaled.hpp"
 #include "trellis/strands.hpp"
 
 namespace hedgerow {
+
+inline constexpr float kFloor = 0x1p-86f;
+inline constexpr double kLogFloor = -59.6;    // its logarithm, a little above
+inline constexpr float kReliable = 0x1p-54f;  // 2^32 floors
+
+// exp(arcs - their maximum) and its transpose; computed once per batch.
+struct MixingArcs {
+  explicit MixingArcs(const ChainScores& scores);
+
+  bool usable;                     // false: some lie too far apart
+  std::vector<float> to_next;      // (K, K) [label before, label]
+  std::vector<float> to_previous;  // (K, K) [label, label before]
+};
 
 // What the kernels read and write of a group. T: length of its longest sequence.
 struct MixingScratch {
@@ -50,7 +67,6 @@ class LaneMixing {
 
   const ChainScores& scores_;
   MixingBounds out_;
-  std::vector<float> arcs_;  // (2, K, K) to_next, to_previous
   MixingScratch scratch_;
 };
 

@@ -12,8 +12,8 @@
 
 namespace hedgerow {
 
-// Where there are edges this is a forward-backward pass with nothing else wanted of it, see
-// ChainPosteriors::mixing; elsewhere it is estimated in single precision.
+// A forward-backward pass with nothing else wanted of it, see ChainPosteriors::mixing, or for few
+// labels a pass of its own in single precision.
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

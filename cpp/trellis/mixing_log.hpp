@@ -1,4 +1,5 @@
-// Mixing rates in log space: slower than mixing_scaled.hpp, right for any scores.
+// Mixing rates in log space: slower than by forward-backward in scaled space, right for any
+// scores.
 #pragma once
 
 #include <cstdint>

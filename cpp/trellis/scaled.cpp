@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "simd.hpp"
 #include "trellis/scaled_loops.hpp"
+#include "trellis/single_loops.hpp"
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
@@ -18,16 +20,16 @@ class BackwardMixing {
   BackwardMixing(const MixingBounds* out, int64_t sequence, int64_t begin, int64_t length)
       : out_(out), sequence_(sequence), begin_(begin), length_(length) {}
 
-  // likely: the label of position t that is nearly certain, -1 if none is
-  HEDGEROW_INLINE void arrive(int64_t t, int64_t likely) {
+  // likely: the label of position t that is nearly certain
+  HEDGEROW_INLINE void arrive(int64_t t, const LikelyLabel& likely) {
     t_ = t;
     likely_after_ = likely_;
     likely_ = likely;
     if (out_ != nullptr) from_previous_ = out_->node_gammas[begin_ + t];
   }
   // The labels of t and t + 1 that are nearly certain.
-  HEDGEROW_INLINE int64_t likely() const { return likely_; }
-  HEDGEROW_INLINE int64_t likely_after() const { return likely_after_; }
+  const LikelyLabel& likely() const { return likely_; }
+  const LikelyLabel& likely_after() const { return likely_after_; }
   // That of the pairs of t and t + 1, by how much the sequence counts.
   HEDGEROW_INLINE double pair_gamma() const {
     if (out_ == nullptr) return 0.0;
@@ -46,10 +48,40 @@ class BackwardMixing {
  private:
   const MixingBounds* out_;
   int64_t sequence_, begin_, length_;
-  int64_t t_ = 0, likely_ = -1, likely_after_ = -1;
-  float from_previous_ = 0.0f;  // beta_{t-1->t}
-  float from_next_ = 0.0f;      // beta_{t+1->t}, before leave() that of t + 1
+  int64_t t_ = 0;
+  LikelyLabel likely_, likely_after_;  // of t and t + 1
+  float from_previous_ = 0.0f;         // beta_{t-1->t}
+  float from_next_ = 0.0f;             // beta_{t+1->t}, before leave() that of t + 1
 };
+
+// Of two positions without edges: adds the curvature of their pairs, or a row of outer products to
+// do so later. before: (stride,) alpha / n, which is overwritten; after: (stride,) v of the next
+// position; marginals: (stride,) of before; curvature: (stride, stride); scratch: (stride,)
+HEDGEROW_INLINE void add_curvature(const ScaledArcs& arcs, const BackwardMixing& mixing,
+                                   int n_labels, double* before, const double* after,
+                                   const double* marginals, SumGrid grid, double* curvature,
+                                   CurvedRows& curved, WaitingPairs& in_double, double* scratch) {
+  const int stride = arcs.stride;
+  const double gamma = mixing.pair_gamma();
+  Lanes largest = broadcast(0.0);
+  for (int k = 0; k < stride; k += kLanes) largest = maximum(load(before + k), largest);
+  const LikelyLabel &likely = mixing.likely(), &likely_after = mixing.likely_after();
+  if (!(max_lane(largest) <= kLargestSingle)) {
+    in_double.add(before, arcs.to_next.data(), after, gamma, likely.label, likely_after.label,
+                  marginals, nullptr);
+    return in_double.flush({nullptr, 0.0, SumGrid(0.0), curvature, grid});
+  }
+  if (likely.label >= 0 && likely_after.label >= 0) {
+    const int64_t j = likely.label, k = likely_after.label;
+    const double reached = before[j];
+    before[j] = 0.0;
+    const double others =
+        multiply_rows(before, arcs.to_previous.data() + k * stride, stride, scratch) * after[k];
+    add_likely_row(reached, arcs.to_next.data() + j * stride, after, gamma, stride, k,
+                   likely_after.others + others, grid, curvature + j * stride);
+  }
+  curved.add(before, after, marginals, gamma, n_labels);
+}
 
 }  // namespace
 
@@ -73,6 +105,22 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
     }
 }
 
+void ScaledArcs::fill_single() {
+  if (to_next.empty()) return;
+  const int64_t n_labels = static_cast<int64_t>(to_previous.size()) / stride;
+  floats = padded_floats(static_cast<int>(n_labels));
+  single = true;
+  single_to_next.assign(padded(static_cast<int>(n_labels)) * int64_t{floats}, 0.0f);
+  single_to_previous.assign(n_labels * floats, 0.0f);
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const double factor = to_next[j * stride + k];
+      if (factor > 0.0 && factor < std::numeric_limits<float>::min()) single = false;
+      single_to_next[j * floats + k] = single_to_previous[k * floats + j] =
+          static_cast<float>(factor);
+    }
+}
+
 ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
                          const ChainPosteriors& out)
     : scores_(scores),
@@ -82,13 +130,15 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       sum_grid_(out.bound),
       curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
-      rows_(static_cast<size_t>(arcs.stride) * 6),
+      rows_(static_cast<size_t>(arcs.stride) * 7),
       waiting_pairs_(scores.n_labels) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride);
   maxima_.resize(block_rows_);
   if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
+  if (mixing_ != nullptr) singles_.resize(2 * arcs.floats);
+  if (!curvature_.empty()) curved_.resize(4 * kCurvedRows * arcs.floats);
   if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
   sums_.resize(stride * stride);
@@ -139,6 +189,8 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   double per_sum = 1.0;
   const double* matrix = arcs_.to_next.data();
   double arc_shift = arcs_.shift;
+  const bool edges = edges_.given();
+  const SingleArcs single{arcs_.single_to_previous.data(), n_labels, arcs_.floats};
   edges_.open(sequence, alphas != nullptr);
 
   for (int64_t t = 0; t < length; ++t) {
@@ -149,7 +201,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     const double* factors = block_.data() + in_block * stride;
     const double maximum_node = maxima_[in_block];
     if (!(maximum_node > -kInfinity)) return false;
-    if (edges_.given() && t > 0) {
+    if (edges && t > 0) {
       if (!edges_.fill(t)) return false;
       matrix = edges_.at(t);
       arc_shift = edges_.shift(t);
@@ -160,11 +212,14 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
       std::fill(next, next + stride, 1.0);
     }
     // beta_{t-1->t} of Eq. 17, kept where the gammas will be.
-    if (messages != nullptr)
-      messages[t] =
-          t == 0 ? 0.0f
-                 : rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch) *
-                       (1.0f + messages[t - 1]);
+    if (messages != nullptr && t == 0) messages[t] = 0.0f;
+    if (messages != nullptr && t > 0) {
+      float rate = -1.0f;
+      if (arcs_.single) rate = mixing_rate(factors, next, alpha, per_sum, single, singles_.data());
+      if (rate < 0.0f)
+        rate = rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch);
+      messages[t] = rate * (1.0f + messages[t - 1]);
+    }
     const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
@@ -208,7 +263,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   double* beta = alpha + stride;
   double* product = beta + stride;
   double* after = product + stride;  // v_{t+1}
-  double* scratch = after + stride;  // two rows
+  double* scratch = after + stride;  // three rows
   double* waiting = waiting_.data();
   double* waiting_after = waiting + kWaitingRows * static_cast<int64_t>(stride);
   const Row row(n_labels);
@@ -224,6 +279,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   keep_tables();
   waiting_pairs_.clear();
   int n_waiting = 0;
+  const SingleArcs single{arcs_.single_to_next.data(), n_labels, arcs_.floats};
+  CurvedRows curved(curved_.data(), arcs_.floats, scratch + 2 * stride);
 
   std::fill(alpha, alpha + stride, 0.0);
   std::fill(beta, beta + stride, 0.0);
@@ -235,6 +292,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
     scale_row(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
+    const LikelyLabel likely = curvature_.empty() ? LikelyLabel() : find_likely(product, stride);
+    mixing.arrive(t, likely);
 
     // forward() has left the factors of the last block; those of other blocks are recomputed.
     const int64_t in_block = t & (block_rows_ - 1);
@@ -246,29 +305,39 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
       pairs.close(t + 1);
     }
-    if (edges) {
-      mixing.arrive(t, curvature_.empty() ? -1 : find_likely(product, n_labels, stride));
-      if (t + 1 < length) {
-        float* by_label = nullptr;
-        if (pairs.by_label() != nullptr) {
-          const int64_t position = scores_.offsets[sequence] + t + 1;
-          const int32_t* labels = pairs.by_label()->labels + position;
-          by_label = pairs.by_label()->at(position, n_labels);
-          pairs.by_label()->observed[position] = alpha[labels[-1]] *
-                                                 matrix[int64_t{labels[-1]} * stride + labels[0]] *
-                                                 after[labels[0]];
-        }
-        waiting_pairs_.add(alpha, matrix, after, mixing.pair_gamma(), mixing.likely(),
-                           mixing.likely_after(), product, by_label);
-        if (mixing_ != nullptr)
-          mixing.leave(rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch));
+    if (t + 1 < length && edges) {
+      float* by_label = nullptr;
+      if (pairs.by_label() != nullptr) {
+        const int64_t position = scores_.offsets[sequence] + t + 1;
+        const int32_t* labels = pairs.by_label()->labels + position;
+        by_label = pairs.by_label()->at(position, n_labels);
+        pairs.by_label()->observed[position] =
+            alpha[labels[-1]] * matrix[int64_t{labels[-1]} * stride + labels[0]] * after[labels[0]];
       }
-      mixing.write();
-      if (waiting_pairs_.full() || t == 0 || !edges_.keeps(t)) waiting_pairs_.flush(tables);
-    } else if (t + 1 < length && pair_sums) {
-      scale_row(weight, alpha, stride, waiting + n_waiting * stride);
-      scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
-      ++n_waiting;
+      waiting_pairs_.add(alpha, matrix, after, mixing.pair_gamma(), mixing.likely().label,
+                         mixing.likely_after().label, product, by_label);
+    } else if (t + 1 < length) {
+      if (pair_sums) {
+        scale_row(weight, alpha, stride, waiting + n_waiting * stride);
+        scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
+        ++n_waiting;
+      }
+      if (!curvature_.empty())
+        add_curvature(arcs_, mixing, n_labels, alpha, after, product, curvature_grid_,
+                      curvature_.data(), curved, waiting_pairs_, scratch);
+    }
+    if (mixing_ != nullptr && t + 1 < length) {
+      float rate = -1.0f;
+      if (arcs_.single) rate = mixing_rate(factors, beta, after, 1.0, single, singles_.data());
+      if (rate < 0.0f) rate = rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch);
+      mixing.leave(rate);
+    }
+    mixing.write();
+    if (edges && (waiting_pairs_.full() || t == 0 || !edges_.keeps(t)))
+      waiting_pairs_.flush(tables);
+    if (curved.n_rows == kCurvedRows || (curved.n_rows > 0 && t == 0)) {
+      add_curved(curved, single, stride, curvature_grid_, curvature_.data());
+      curved.n_rows = 0;
     }
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
       add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, sums_.data());

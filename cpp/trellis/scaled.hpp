@@ -11,6 +11,7 @@
 
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "simd_float.hpp"
 #include "sum_grid.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/edge_factors.hpp"
@@ -25,18 +26,29 @@ inline constexpr double kSmallest = 1e-140;
 struct ScaledArcs {
   explicit ScaledArcs(const ChainScores& scores);
 
+  // Fills the tables of floats, for mixing rates without edges.
+  void fill_single();
+
   int stride;
   double shift = 0.0;        // the largest arc
   bool usable;               // false: all are -inf, or they lie too far apart
   bool holes = false;        // some arc is -inf
   PaddedVector to_next;      // (stride, stride) [label before, label]
   PaddedVector to_previous;  // (K, stride) [label, label before]
+  bool single = false;  // whether there are tables of floats, and no number is too small for one
+  int floats = 0;       // their stride
+  PaddedFloats single_to_next;      // (K rounded up to 4, floats) [label before, label]
+  PaddedFloats single_to_previous;  // (K, floats) [label, label before]
 };
 
 // Scratch memory of one task. The pair posteriors of some positions of a sequence are summed up as
 // outer products, sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k], where there are no
-// edges. With edges there are mixing rates too, see mixing.hpp: they are by-products of the two
-// passes.
+// edges. Mixing rates, see mixing.hpp, are by-products of the two passes. The curvature of pairs
+// comes, without edges, from two sums of outer products in single precision,
+//   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square.
+// Where one pair is nearly certain that difference would cancel: the pairs that begin as it does
+// are left out of the outer products and added one by one, with 1 - P of the one as the sum of all
+// others.
 class ScaledChain {
  public:
   ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
@@ -72,9 +84,11 @@ class ScaledChain {
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
-  PaddedVector rows_;           // (6, stride) scratch
+  PaddedVector rows_;           // (7, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
   WaitingPairs waiting_pairs_;  // the same where there are edges
+  PaddedFloats singles_;        // (2, floats) scratch
+  PaddedFloats curved_;         // (4, kCurvedRows, floats) the same for the curvature of pairs
   PaddedVector sums_;           // (stride, stride) of pairs; empty if they are not wanted
   PaddedVector curvature_;      // (stride, stride); empty if that of pairs is not wanted
   // Copies to restore if a sequence turns out to need log space.

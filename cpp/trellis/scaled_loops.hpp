@@ -298,14 +298,25 @@ HEDGEROW_INLINE float rate_to_previous(const double* factors, const double* sums
   return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
 }
 
-// The label that is nearly certain, -1 if none is.
-HEDGEROW_INLINE int find_likely(const double* marginals, int n_labels, int stride) {
+// The label that is nearly certain, -1 if none is, and the probability of all others.
+struct LikelyLabel {
+  int64_t label = -1;
+  double others = 0.0;
+};
+HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride) {
   constexpr double kLikely = 0.99;
   Lanes largest = broadcast(0.0);
   for (int k = 0; k < stride; k += kLanes) largest = maximum(load(marginals + k), largest);
   const double most = max_lane(largest);
-  if (!(most > kLikely)) return -1;
-  return static_cast<int>(std::find(marginals, marginals + n_labels, most) - marginals);
+  if (!(most > kLikely)) return {};
+  constexpr double kNumbers[kLanes] = {0, 1, 2, 3};
+  Lanes others = broadcast(0.0), label = broadcast(0.0), labels = load(kNumbers);
+  for (int k = 0; k < stride; k += kLanes, labels += broadcast(double{kLanes})) {
+    const Lanes probs = load(marginals + k), below = broadcast(most) - probs;
+    others += where_positive(below, probs);
+    label += if_positive(below, broadcast(0.0), labels);
+  }
+  return {static_cast<int64_t>(sum_lanes(label)), sum_lanes(others)};
 }
 
 // out = factor * row, over padded rows.

@@ -88,7 +88,7 @@ class Quadratic(TrainingObjective):
     needs_warm_start = False
     has_unit_slopes = True
 
-    def measure(self, scores, targets, *, n_threads, out=None):
+    def measure(self, scores, targets, *, n_threads, out=None, mixing=False):
         slopes = self.curvatures * (scores.nodes - self.best)
         loss = 0.5 * float((slopes * (scores.nodes - self.best)).sum())
         posteriors = forward_backward(scores, out=out, n_threads=n_threads)

@@ -22,7 +22,7 @@ from hedgerow.boosting.settings import CurvatureKind
 from hedgerow.labels import Grammar
 from hedgerow.trellis import Mixing, Posteriors, Scores, forward_backward
 
-__all__ = ["by_length", "exact", "measure_curvature", "temper"]
+__all__ = ["by_length", "exact", "measure_curvature", "needs_mixing", "temper"]
 
 Float = TypeVar("Float", np.float32, np.float64)
 
@@ -111,6 +111,13 @@ def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
     return np.minimum(tempered, gammas, out=tempered)
 
 
+def needs_mixing(scores: Scores, grammar: Grammar) -> bool:
+    """Whether labels depend on each other."""
+    return (
+        bool(len(grammar.patterns)) or grammar.constraints is not None or scores.edges is not None
+    )
+
+
 def measure_curvature(
     kind: CurvatureKind,
     scores: Scores,
@@ -125,8 +132,7 @@ def measure_curvature(
 
     Labels that do not depend on each other have a gamma of 2, whatever the kind.
     """
-    independent = not len(grammar.patterns) and grammar.constraints is None
-    if independent and scores.edges is None:
+    if not needs_mixing(scores, grammar):
         twos, nothing = (np.full(scores.n_positions, gamma, np.float32) for gamma in (2.0, 0.0))
         return Mixing(twos, nothing, None)
     mixing = posteriors.mixing

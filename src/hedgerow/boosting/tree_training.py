@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.boosting.curvature import MODEST, measure_curvature
+from hedgerow.boosting.curvature import MODEST, measure_curvature, needs_mixing
 from hedgerow.boosting.running_scores import NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
@@ -23,6 +23,7 @@ from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Mixing, Scores
+from hedgerow.trellis.tree_graph import inference
 
 __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
 
@@ -95,7 +96,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         Of the training sequences, by the rounds so far.
     """
 
-    learns_as_it_measures: ClassVar[bool] = False
+    learns_as_it_measures: bool = False
     """Whether `measure` finds what trees learn from, which takes time of its own."""
 
     def __init__(
@@ -239,6 +240,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             opposite=self.targets.n_labels == 2,
         )
         self._marginals = np.empty_like(scores.nodes)
+        (run,) = scores.runs(np.zeros(self.trellis.arc_shape))
+        self.learns_as_it_measures = (
+            needs_mixing(run, training.grammar) and inference(run).empty_mixing(run) is not None
+        )
         self._gradients: NDArray[np.float64] | None = None
         self._known: Slopes | None = None  # those of the last measurement
 
@@ -253,12 +258,14 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> Measured:
-        """All at once."""
+        """All at once, with mixing rates if a round learns from them."""
         (run,) = scores.runs(arcs)
         self._known = None
         run = replace(run, bound=self.targets.bound)
+        mixing = round_number is not None and self.learns_as_it_measures
+        n_threads = self.settings.n_threads
         return objective.measure(
-            run, self.targets, n_threads=self.settings.n_threads, out=self._marginals
+            run, self.targets, n_threads=n_threads, out=self._marginals, mixing=mixing
         )
 
     def measure_along(
@@ -269,8 +276,11 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         round_number: int,
         direction: NodeScores,
     ) -> Along[Measured]:
-        """All at once; `derive` need not compute the slopes again."""
-        found = self.measure(objective, scores, arcs, round_number)
+        """All at once; `derive` need not compute the slopes again.
+
+        A line search tries several steps, and needs mixing rates only of the last.
+        """
+        found = self.measure(objective, scores, arcs, None)
         self._known = found.slopes(self._own_gradients())
         slope = direction.slope_by((self._known.nodes,), self.targets.comm)
         return Along(found, slope, self._known.arcs)
@@ -283,6 +293,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         """Slopes overwrite the marginals, unless they have their own array."""
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
+        found.drop_mixing()
         probabilities = found.probabilities()
         self._curvatures = self._find_curvatures(mixing, probabilities)
         expected = self.trellis.pattern_sums(arc_sums)

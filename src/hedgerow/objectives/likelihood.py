@@ -115,6 +115,9 @@ class Expectations(Measured):
             return self.posteriors.marginals
         return forward_backward(self.scores, pairs=None, n_threads=self.n_threads).marginals
 
+    def drop_mixing(self) -> None:
+        self.posteriors = replace(self.posteriors, mixing=None)
+
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of the edges, likewise."""
         posteriors = self.posteriors

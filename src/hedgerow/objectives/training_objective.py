@@ -123,6 +123,10 @@ class Measured(ABC):
         assert sums is not None
         return self.targets.count(sums)
 
+    def drop_mixing(self) -> None:
+        """Free the memory of the mixing rates, if there are any."""
+        return
+
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of the edges, in their shape; not available after `slopes`."""
         raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")

@@ -200,8 +200,9 @@ class Chain(Trellis):
         over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Arrays for `mixing` if there are edges, otherwise None."""
-        return None if scores.edges is None else allocate_mixing(scores)
+        """Arrays for `mixing`, or None for few labels without edges."""
+        given = _core.posteriors_give_mixing(self.n_labels, scores.edges is not None)
+        return allocate_mixing(scores) if given else None
 
     def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
         """Arrays if there are edges and many labels, otherwise None."""
