@@ -189,14 +189,14 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
 }
 
 HEDGEROW_CLONES
-void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
-                                uint8_t* rows) {
+void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const Row* features,
+                                Row* rows) {
   for (int64_t s = 0; s < n_splits; ++s) {
-    uint8_t* HEDGEROW_RESTRICT out = rows + (kMaxLaneLeaves + s) * kWalkBlock;
+    uint8_t* HEDGEROW_RESTRICT out = rows[kMaxLaneLeaves + s].bytes;
     const uint8_t limit = splits[s].limit;
-    const uint8_t* HEDGEROW_RESTRICT bins = features + splits[s].feature * kWalkBlock;
-    const uint8_t* left = rows + splits[s].left * kWalkBlock;
-    const uint8_t* right = rows + splits[s].right * kWalkBlock;
+    const uint8_t* HEDGEROW_RESTRICT bins = features[splits[s].feature].bytes;
+    const uint8_t* left = rows[splits[s].left].bytes;
+    const uint8_t* right = rows[splits[s].right].bytes;
     for (int64_t i = 0; i < kWalkBlock; ++i) {
       const uint8_t if_left = left[i], if_right = right[i];
       out[i] = bins[i] <= limit ? if_left : if_right;
@@ -212,7 +212,7 @@ void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table,
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {
     find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
-                features_.data()->bytes, leaves_.data()->bytes);
+                features_.data(), leaves_.data());
     const float* values = lanes_.values_.data() + tree.first_value;
     const double weight = *next_weight++;
     for (int32_t leaf = 0; leaf < tree.n_leaves; ++leaf)

@@ -18,6 +18,11 @@ namespace hedgerow {
 //
 // Immutable; any number of threads may use it, each with a Block of its own.
 class PositionLanes {
+  // A byte for every position of a block, in whole cache lines.
+  struct alignas(64) Row {
+    uint8_t bytes[kWalkBlock];
+  };
+
  public:
   // Whether trees can be walked in this way: dense columns only, no sets, 256 leaves at most, and
   // no ancestors, which may be far from a block of positions.
@@ -53,11 +58,6 @@ class PositionLanes {
     void add_scores(const Room& room, const ScoreTable& table, int64_t begin, int64_t end);
 
    private:
-    // A byte for every position of a block, in whole cache lines.
-    struct alignas(64) Row {
-      uint8_t bytes[kWalkBlock];
-    };
-
     void copy_bins(const BinTable& bins, int64_t begin, int64_t end);
     void fill_features(const Room& room, int64_t begin, int64_t end);
 
@@ -94,8 +94,7 @@ class PositionLanes {
   class Builder;
 
   // Fills the rows of the splits of a tree.
-  static void find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
-                          uint8_t* rows);
+  static void find_leaves(const Split* splits, int64_t n_splits, const Row* features, Row* rows);
 
   int before_, after_;
   int32_t max_splits_ = 0;
