@@ -196,7 +196,7 @@ void add_pair_examples(ContextExamples& examples, int64_t first_position, Offset
   const size_t n_positions = totals.shape(0);
   const auto n_outputs = static_cast<size_t>(examples.n_outputs());
   check(examples.contexts().are_pairs() && n_outputs >= PairsByLabel::kFewestLabels,
-        "only pairs of many labels come by label");
+        "by_label needs contexts that are label pairs, and many labels");
   check_offsets(offsets, n_positions);
   check_by_label(by_label, observed_probs, n_positions, n_outputs);
   check_shape(totals, {n_positions, n_outputs},

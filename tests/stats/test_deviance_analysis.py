@@ -222,7 +222,7 @@ def test_how_it_looks():
         ({"baseline": 7}, "baseline is 7; expected one of 'a', 'b'"),
         ({"block": [1, 2]}, "methods 'a' and 'b' cannot be compared: they have no block in common"),
         ({"dispersion": "poisson"}, "dispersion is 'poisson'; expected 'binomial' or 'quasi'"),
-        ({"dispersion": "quasi"}, "too few cells to estimate it: no more than coefficients"),
+        ({"dispersion": "quasi"}, "too few cells to estimate it; there must be more cells"),
     ],
 )
 def test_what_cannot_be_analysed(changes, message):

@@ -115,8 +115,9 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--decode",
         choices=("auto", "viterbi", "marginal"),
         help="decoder: viterbi finds the best labelling as a whole, marginal the best label of "
-        "each position; auto (the default) chooses the more accurate one on --dev; without --dev "
-        "it chooses by the objective, the labels or a short trial",
+        "each position; auto (the default) chooses the more accurate one on --dev, or on what "
+        "--early-stopping holds out; without either it chooses by the objective, the labels or a "
+        "short trial",
     )
     add(
         "--set",

@@ -205,9 +205,9 @@ def _find_scale(full: LogisticFit, dispersion: Dispersion) -> _Scale:
         return _Scale(1.0, None)
     if not full.df:
         raise ValueError(
-            "dispersion is 'quasi', but there are too few cells to estimate it: no more than "
-            "coefficients; pass the counts of several tests for each method and block, or "
-            "'binomial'"
+            "dispersion is 'quasi', but there are too few cells to estimate it; there must be "
+            "more cells than coefficients: pass the counts of several tests for each method and "
+            "block, or 'binomial'"
         )
     estimate = full.pearson / full.df
     if estimate < 1e-9:

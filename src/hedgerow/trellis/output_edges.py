@@ -24,7 +24,10 @@ def flatten_edges(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class OutputEdges(ABC):
-    """What the sums of N positions belong to, and the edges that they form."""
+    """Turns the scores of outputs, which are label pairs or label patterns, into edge scores.
+
+    The scores of the outputs at N positions are called sums, (N, n_outputs).
+    """
 
     @property
     @abstractmethod
@@ -42,7 +45,7 @@ class OutputEdges(ABC):
 
 @dataclass(frozen=True)
 class PairEdges(OutputEdges):
-    """Sums of all pairs (j, k) of K labels, at j * K + k: these are the edges."""
+    """The outputs are all pairs (j, k) of K labels, at j * K + k; the sums are the edge scores."""
 
     n_labels: int
 
@@ -62,7 +65,7 @@ class PairEdges(OutputEdges):
 
 @dataclass(frozen=True, eq=False)
 class PatternEdges(OutputEdges, LazyAttributes):
-    """Sums of the label patterns of a trellis: an arc has those of all patterns it ends in."""
+    """The outputs are label patterns; the score of an arc is the sum over those it ends in."""
 
     trellis: Trellis
 

@@ -160,15 +160,15 @@ class Mixing:
 
 @dataclass(frozen=True, eq=False)
 class PairsByLabel:
-    """Probabilities of label pairs at N positions as trees on label pairs learn from them.
+    """Probabilities of label pairs at N positions, in the layout that the tree learner reads.
 
-    First positions of sequences have any numbers.
+    At the first positions of sequences the values are undefined.
     """
 
     probs: NDArray[np.float32]
-    """(N, K, K rounded up) at most 1, [label, previous label]."""
+    """(N, K, K rounded up) by [label, previous label], padded to whole SIMD vectors; at most 1."""
     observed: NDArray[np.float64]
-    """(N,) of the pair of given labels that ends at each position."""
+    """(N,) probability of the pair of given labels that ends at each position."""
 
 
 @dataclass(frozen=True, eq=False)
