@@ -444,7 +444,7 @@ TEST(column_rules) {
   CHECK_THROWS(std::invalid_argument, ColumnRules(2, {}, {{0, 2}}, 0), "a column of a group");
   const ColumnRules other(11, {}, groups, 0), of_categories(10, std::vector<int8_t>(50, 1), {}, 0);
   CHECK_THROWS(std::invalid_argument, grow(&other, 1), "another number of columns");
-  CHECK_THROWS(std::invalid_argument, grow(&of_categories, 1), "categories has no direction");
+  CHECK_THROWS(std::invalid_argument, grow(&of_categories, 1), "must not have a direction");
 }
 
 // Arrays that are not valid trees are refused before anything is read.

@@ -11,7 +11,8 @@ namespace {
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
 
 // Eight rows of eight floats: row r of `columns` gets what was lane r of all of them.
-HEDGEROW_INLINE void transpose(const float* rows, int64_t stride, float* columns, int64_t width) {
+HEDGEROW_INLINE void transpose_rows(const float* rows, int64_t stride, float* columns,
+                                    int64_t width) {
   Floats pairs[8], fours[8];
   for (int i = 0; i < 8; i += 2) {
     const Floats a = load(rows + i * stride), b = load(rows + (i + 1) * stride);
@@ -33,7 +34,7 @@ HEDGEROW_INLINE void transpose(const float* rows, int64_t stride, float* columns
 
 #else
 
-void transpose(const float* rows, int64_t stride, float* columns, int64_t width) {
+void transpose_rows(const float* rows, int64_t stride, float* columns, int64_t width) {
   copy_tile<float, float>(rows, stride, kTileColumns, kTileColumns, columns, width);
 }
 
@@ -47,8 +48,8 @@ HEDGEROW_INLINE void swap_bits(uint64_t& a, uint64_t& b, int shift, uint64_t mas
 }
 
 // Eight rows of eight bytes: halves of the rows change places, then quarters, then bytes.
-HEDGEROW_INLINE void transpose(const uint8_t* rows, int64_t stride, uint8_t* columns,
-                               int64_t width) {
+HEDGEROW_INLINE void transpose_rows(const uint8_t* rows, int64_t stride, uint8_t* columns,
+                                    int64_t width) {
   uint64_t eight[8];
   for (int r = 0; r < 8; ++r) std::memcpy(eight + r, rows + r * stride, 8);
   for (int i = 0; i < 4; ++i) swap_bits(eight[i], eight[i + 4], 32, 0xFFFFFFFF);
@@ -63,7 +64,7 @@ HEDGEROW_CLONES
 void copy_whole_tile(const float* rows, int64_t stride, int64_t n_rows, float* columns,
                      int64_t width) {
   int64_t r = 0;
-  for (; r + 8 <= n_rows; r += 8) transpose(rows + r * stride, stride, columns + r, width);
+  for (; r + 8 <= n_rows; r += 8) transpose_rows(rows + r * stride, stride, columns + r, width);
   for (; r < n_rows; ++r)
     for (int64_t c = 0; c < kTileColumns; ++c) columns[c * width + r] = rows[r * stride + c];
 }
@@ -75,7 +76,7 @@ void copy_bytes(const uint8_t* rows, int64_t stride, int64_t n_rows, int64_t n_c
   for (int64_t c = 0; n_in_tiles > 0 && c < n_columns; c += kTileColumns) {
     const int64_t first = first_of_tile(c, n_columns);
     for (int64_t r = 0; r < n_in_tiles; r += 8)
-      transpose(rows + r * stride + first, stride, columns + first * width + r, width);
+      transpose_rows(rows + r * stride + first, stride, columns + first * width + r, width);
   }
   copy_tile<uint8_t, uint8_t>(rows + n_in_tiles * stride, stride, n_rows - n_in_tiles, n_columns,
                               columns + n_in_tiles, width);
