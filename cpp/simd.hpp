@@ -117,14 +117,15 @@ HEDGEROW_INLINE constexpr int padded(int n) { return (n + kLanes - 1) / kLanes *
 
 using Lanes = double __attribute__((vector_size(32)));
 
-// By way of an array, which is optimised away: of Lanes{x, x, x, x} GCC makes three instructions
-// where x is in a register, and repeats them in loops.
+#if defined(__clang__) || __GNUC__ >= 12
+// A shuffle is one instruction; of Lanes{x, x, x, x} GCC makes three, and repeats them in loops.
 HEDGEROW_INLINE Lanes broadcast(double x) {
-  const double lanes[kLanes] = {x, x, x, x};
-  Lanes out;
-  std::memcpy(&out, lanes, sizeof(out));
-  return out;
+  const Lanes first{x};
+  return __builtin_shufflevector(first, first, 0, 0, 0, 0);
 }
+#else
+HEDGEROW_INLINE Lanes broadcast(double x) { return Lanes{x, x, x, x}; }
+#endif
 HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) { return a > b ? a : b; }
 HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) { return a < b ? a : b; }
 HEDGEROW_INLINE double lane(const Lanes& a, int i) { return a[i]; }

@@ -17,16 +17,24 @@ constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help
 // Examples with the bytes of their windows: where they lie, or in `edges` where a window ends
 // early. Below the root of a tree, rows and sums lie apart. While the examples of one batch are
 // counted, those of the next are fetched into the second-level cache: requests for the first-level
-// cache, of which fewer can be under way, would keep additions waiting.
+// cache, of which fewer can be under way, would keep additions waiting. Wide rows are counted in
+// several runs of columns: batches are larger then, as each run brings its histogram back into the
+// first-level cache, and too large for the second-level cache.
 template <class AnySum>
 class Batch {
  public:
-  static constexpr size_t kMaxSize = 512;
-
   Batch(const TreeData& data, const Sum* sums)
       : data_(data),
         sums_(sums),
-        width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
+        width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()),
+        has_one_run_(data.full_runs().size() == 1),
+        n_soon_(has_one_run_ ? 4 : 16) {}
+
+  // The examples of the next batch, of those that are left.
+  std::span<const int32_t> first_of(std::span<const int32_t> left) const {
+    return left.first(std::min(left.size(), has_one_run_ ? kMaxSize / 4 : kMaxSize));
+  }
+  bool has_one_run() const { return has_one_run_; }
 
   void read(std::span<const int32_t> positions) {
     size_ = positions.size();
@@ -63,7 +71,7 @@ class Batch {
 
  private:
   static constexpr size_t kTogether = 16;  // fetched at a time
-  static constexpr size_t kSoon = 4;       // examples whose rows come into the first-level cache
+  static constexpr size_t kMaxSize = 1 << 11;
 
   // Not a call: compilers leave out calls without an effect that they know of.
   HEDGEROW_INLINE void fetch(int64_t position, const TreeData::FullRun& run) const {
@@ -78,8 +86,8 @@ class Batch {
   void add(const TreeData::FullRun& run, size_t begin, size_t end, AnySum* sums) const {
     const size_t n = run.n_features, stride = run.stride;
     for (size_t i = begin; i < end; ++i) {
-      if (i + kSoon < size_) {
-        const uint8_t* soon = rows_[i + kSoon] + run.where;
+      if (i + n_soon_ < size_) {
+        const uint8_t* soon = rows_[i + n_soon_] + run.where;
         HEDGEROW_PREFETCH(soon);
         HEDGEROW_PREFETCH(soon + n - 1);
       }
@@ -101,6 +109,8 @@ class Batch {
   const TreeData& data_;
   const Sum* sums_;  // (N,)
   size_t width_;
+  bool has_one_run_;
+  size_t n_soon_;  // a row comes into the first-level cache when it is this many examples ahead
   size_t size_ = 0;
   std::array<const uint8_t*, kMaxSize> rows_;
   std::array<AnySum, kMaxSize> amounts_;
@@ -213,9 +223,10 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
     const int64_t begin = n_examples * piece / n_pieces, end = n_examples * (piece + 1) / n_pieces;
     for (auto left = examples.positions.subspan(begin, end - begin); !left.empty();) {
       stop_.check();
-      batch->read(left.first(std::min(left.size(), Batch<AnySum>::kMaxSize)));
-      left = left.subspan(std::min(left.size(), Batch<AnySum>::kMaxSize));
-      const auto next = left.first(fetches ? std::min(left.size(), Batch<AnySum>::kMaxSize) : 0);
+      const auto now = batch->first_of(left);
+      batch->read(now);
+      left = left.subspan(now.size());
+      const auto next = batch->first_of(fetches && batch->has_one_run() ? left : left.first(0));
       for (const TreeData::FullRun& run : those) batch->count(run, next, out + run.base);
     }
   });
