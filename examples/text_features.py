@@ -93,7 +93,7 @@ def affixes(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def letters(sentence: Sentence, at: int) -> Iterator[str]:
-    """Sequences of three and four letters, wherever they are in the word."""
+    """Sequences of three and four letters without the first and last letter: see `affixes`."""
     word = sentence[at].word.lower()
     for length in (3, 4):
         for begin in range(1, len(word) - length):
