@@ -8,8 +8,8 @@ import pytest
 import hedgerow
 
 MODULES = """
-    dask datasets files inspection metrics model_selection objectives plots preprocessing relational
-    report scorers stats trellis
+    comm dask datasets files inspection metrics model_selection objectives plots preprocessing
+    relational report scorers stats trellis
 """
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.version import __version__
 
 if TYPE_CHECKING:
+    from hedgerow import comm as comm
     from hedgerow import dask as dask
     from hedgerow import datasets as datasets
     from hedgerow import files as files
@@ -45,6 +46,7 @@ _HOMES = {
     "load": "hedgerow.loading",
 }
 _MODULES = (
+    "comm",
     "dask",
     "datasets",
     "files",
