@@ -153,7 +153,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
-        # Examples without probabilities, and slopes, are not made of counts.
+        # Counts are enough only if examples have probabilities and no slopes of edges are needed.
         self._memory = EdgeMemory(counts=settings.newton and not settings.have_directions)
         targets, offsets = self.targets, self.targets.offsets
         self._parts = []

@@ -164,7 +164,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     ) -> None:
         """Start measuring the scores with the trees being grown, unscaled, and scores of arcs.
 
-        ``following``: the number of the round that will learn from them; None: no growing yet.
+        ``following``: the number of the next round, whose trees are then grown from this
+        measurement; None: no trees are grown from it yet.
         """
         return
 
