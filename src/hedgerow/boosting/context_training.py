@@ -66,7 +66,7 @@ class Sums:
     mixing: Mixing
     """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
     unit: float
-    """What a slope of 1 is in the unit of the objective."""
+    """Scale of the slopes: a slope of 1 is this slope of the objective."""
 
     @property
     def loss(self) -> float:

@@ -67,7 +67,7 @@ class PatternSlopes:
     curvatures: NDArray[np.float64]
     """(P,) how the slopes change, see `PatternBound.curvatures`."""
     unit: float
-    """What a slope of 1 is in the unit of the objective."""
+    """Scale of the slopes: a slope of 1 is this slope of the objective."""
 
 
 @dataclass(frozen=True, eq=False)
