@@ -218,8 +218,8 @@ class ItemWalker {
       const double number = value.is_none() ? -1.0 : PyFloat_AsDouble(p);
       if (value.is_none() || (number == -1.0 && PyErr_Occurred())) {
         PyErr_Clear();
-        fail("has a " + kind_of(value) + " as value of '" + name_ +
-             "'; expected a number, a bool, a string, a list of strings or a dict");
+        fail("has a value of type " + kind_of(value) + " for '" + name_ +
+             "'; expected a number up to 1e100, a bool, a string, a list of strings or a dict");
       }
       add(name_, number);
     }
@@ -270,17 +270,17 @@ class ItemWalker {
   }
 
   [[noreturn]] void refuse_in_list(const std::string& kind) {
-    fail("has a " + kind + " in a list of attributes; expected strings");
+    fail("has a value of type " + kind + " in a list of attributes; expected strings");
   }
 
   // Notes an attribute of this position. `name` stays where it is until the next flush, or is
   // name_, which does not.
   void add(std::string_view name, double value) {
     if (std::isfinite(value) && std::fabs(value) >= 1e100)
-      fail("has a number beyond 1e100 as value of '" + std::string(name) + "'; scale it");
+      fail("has a number beyond 1e100 as the value of '" + std::string(name) + "'; scale it");
     if (!std::isfinite(value))
       fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
-           " as value of '" + std::string(name) + "'; leave out what is missing");
+           " as the value of '" + std::string(name) + "'; leave out what is missing");
     if (value == 0.0) return;
     if (!kHasGil || name.data() == name_.data()) name = made_.emplace_back(name);
     found_names_.push_back(name);

@@ -86,7 +86,8 @@ int32_t StringIndex::add(std::string_view string) {
   const size_t slot = slot_of(string, hash);
   if (slots_[slot].id >= 0) return slots_[slot].id;
   if (size() >= std::numeric_limits<int32_t>::max())
-    throw std::length_error("more than 2147483647 different attributes");
+    throw std::length_error(
+        "there are more than 2147483647 different attributes; leave out rare ones");
   const auto id = static_cast<int32_t>(size());
   slots_[slot] = {id, static_cast<uint32_t>(hash >> 32)};
   text_.insert(text_.end(), string.begin(), string.end());

@@ -79,7 +79,7 @@ TENSORS = {"weight": np.zeros(3)}
         (b"\x1f\x8b\x08" + bytes(99), FOREIGN.format(": it is compressed with gzip")),
         (bytes(100), OTHER),
         (b"12345678", OTHER),
-        (b"lCRF" + bytes(100), FOREIGN.format(": it is a model of CRFsuite")),
+        (b"lCRF" + bytes(100), FOREIGN.format(": it is a CRFsuite model")),
         (b"{}".ljust(100), FOREIGN.format(": it looks like JSON")),
         (after_length(b"{}"), OTHER),
         (after_length(b"{]"), OTHER),

@@ -187,7 +187,8 @@ void TreeData::number_slots() {
     first_slots_.push_back(static_cast<int32_t>(slot_columns_.size()));
     if (static_cast<int64_t>(slot_columns_.size() + 1) * n_offsets() >
         std::numeric_limits<int32_t>::max())
-      throw std::length_error("too many bins of sparse columns for one tree learner");
+      throw std::length_error(
+          "the sparse columns have too many bins; pass fewer columns or a smaller max_bins");
   }
   slot_columns_.push_back(-1);
 }
@@ -212,7 +213,7 @@ void TreeData::lay_out_full() {
     run.base = static_cast<int32_t>(n_full_bins_);
     n_full_bins_ += static_cast<int64_t>(run.n_features) * run.stride;
     if (n_full_bins_ > std::numeric_limits<int32_t>::max())
-      throw std::length_error("too many bins of columns in a window for one tree learner");
+      throw std::length_error("the columns have too many bins; pass a smaller window or max_bins");
     for (int32_t i = 0; i < run.n_features; ++i)
       full_features_[f++].base = run.base + i * run.stride;
   }

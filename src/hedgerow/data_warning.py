@@ -31,7 +31,7 @@ class DataWarning(UserWarning):
 
 
 def warn_user(message: str, category: type[Warning] = DataWarning) -> None:
-    """Warn, with the line of the user's code that called the library, unless it is collected."""
+    """Warn at the line of the user's code that called the library, or collect the warning."""
     collected = _collected.get()
     if collected is not None:
         collected.append((message, category))
@@ -44,7 +44,7 @@ def warn_user(message: str, category: type[Warning] = DataWarning) -> None:
 
 @contextmanager
 def collect_warnings() -> Iterator[Collected]:
-    """Warnings of this thread within a ``with``, which are not shown."""
+    """Collect the warnings of this thread within a ``with`` block, without showing them."""
     found: Collected = []
     token = _collected.set(found)
     try:

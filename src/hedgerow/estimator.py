@@ -54,7 +54,7 @@ __all__ = ["Estimator"]
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 
-# How models were trained before there was a parameter: their files do not have it.
+# Values of parameters that did not exist when older model files were written.
 BEFORE = {"pattern_lambda": None, "eval_metric": None}
 
 

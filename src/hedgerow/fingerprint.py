@@ -43,8 +43,8 @@ def fingerprint_sequences(
     arrays : (N, ...)
         Values of the positions; equal numbers in single and double precision give the same digest.
     entries
-        Values of which positions have any number: position t has the elements ``indptr[t]`` to
-        ``indptr[t + 1]`` of some arrays; `indptr` and the arrays.
+        `indptr` and arrays of values, any number of them per position: position t has the elements
+        ``indptr[t]`` to ``indptr[t + 1]``.
     comm
         Workers, each of which has its own sequences.
     """

@@ -1,7 +1,7 @@
 """Identities of sequences: numbers for random draws that do not depend on their order.
 
 A sequence with a name, such as the group of its rows, is identified by it; others by their
-contents. Groups that merely count all sequences, of all workers, are no names.
+contents. Groups that merely number the sequences of all workers are not names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 Identities = NDArray[np.uint64]
 
-# Bits of random numbers, and how many of them workers look at together in one message.
+# Bits of random numbers, and how many of them workers compare in one message.
 BITS, BITS_AT_ONCE = 53, 11
 
 
@@ -42,7 +42,7 @@ def identify_sequences(
 ) -> Identities:
     """A number for each sequence, (S,), the same for any number of threads.
 
-    ``attributes`` are digests of their names, (A,), which stand for their numbers.
+    ``attributes`` are digests of the names of attributes, (A,), used instead of their numbers.
 
     ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
     only if sequences of any worker have the same name or contents, since these must have different

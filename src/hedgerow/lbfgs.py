@@ -210,12 +210,12 @@ def backtrack(
     if fresh:
         size = 1.0 / max(1.0, float(np.sqrt(dot(direction, direction))))  # which may underflow
         most = MAX_FRESH_HALVINGS
-    # At a minimum no step lowers the loss by more than rounding. A step d shows that this is none
-    # if no part of it lowers the loss, although
+    # At a minimum no step lowers the loss by more than rounding errors. A step d of which no part
+    # lowers the loss shows that this is not a minimum, but that slopes and loss disagree, if
     #     promise = -slopes . d > least  and  rise = loss(w + d) - loss(w) <= 2 * promise.
-    # Why 2: on a parabola rise = curvature / 2 - promise, so that up to there a quarter of the step
-    # would lower the loss; and where slopes have the wrong sign, the loss rises by about the
-    # promise. A step with a larger rise is only too long. Nor is it a minimum where no loss is
+    # Why 2: on a parabola rise = curvature / 2 - promise, so a quarter of any such step would lower
+    # the loss; and if slopes have the wrong sign, the loss rises by about the promise. A step with
+    # a larger rise is merely too long. A point is not a minimum either if no loss near it is
     # finite.
     least = max(iterations.tol * abs(value), iterations.rounding(value))
     steep, finite = False, False

@@ -181,7 +181,7 @@ def _describe_holder() -> str:
 
 
 def _read_holder(descriptor: int) -> str:
-    """Who has the lock; it may be about to say so, and not every system lets it be read."""
+    """The holder of the lock, if it has written its name and the system allows reading the file."""
     with suppress(OSError):
         text = os.read(descriptor, 1000).decode(errors="replace")
         if text:

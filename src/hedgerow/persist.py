@@ -41,12 +41,12 @@ CHECKPOINT = "Checkpoint"
 # How every file continues after the 8 bytes with the size of its header.
 MARK = b'{"__metadata__":{"hedgerow":"'
 MAX_HEADER_SIZE = 100_000_000  # that of safetensors
-# What files begin with that are often taken for a model.
+# First bytes of files that are often mistaken for a model.
 BEGINNINGS = {
     b"\x1f\x8b": "it is compressed with gzip",
     b"PK\x03\x04": "it is a zip archive",
     b"\x80": "it looks like a pickle, which is read with pickle or joblib",
-    b"lCRF": "it is a model of CRFsuite",
+    b"lCRF": "it is a CRFsuite model",
     b"{": "it looks like JSON",
 }
 # Text, integers and bools, of any size.

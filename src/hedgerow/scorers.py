@@ -109,7 +109,7 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
     parents.
     """
 
-    # It is called with the model, which is no metadata.
+    # It is called with the model, which is not metadata.
     __metadata_request__score = {"estimator": UNUSED}  # noqa: RUF012
 
     def __init__(

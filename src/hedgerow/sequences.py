@@ -252,9 +252,9 @@ class Sequences:
         X was one block of rows, not a list of sequences; the output is flat as well.
     ids : list or None
         Ids of the sequences of a flat X, (S,); None if they have none, or if they come from outside
-        of X and merely count.
+        of X and merely number the sequences.
     numbers : list or None
-        Ids that are numbers, (S,), if they may merely count those of all workers; else None.
+        Ids that are numbers, (S,), which may merely number the sequences of all workers; else None.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None if sequences are
         chains, in which the parent is the previous position.

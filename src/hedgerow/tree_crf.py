@@ -396,7 +396,7 @@ class TreeCRF(Estimator):
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that NaN is allowed in the input: a missing number."""
+        """Tell scikit-learn that the input may contain NaN, for missing values."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

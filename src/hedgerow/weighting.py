@@ -25,10 +25,9 @@ class SampleWeight:
     Attributes
     ----------
     by_sequence : (S,) or None
-        How much each sequence counts.
+        Weight of each sequence.
     by_position : (N,) or None
-        How much each position counts, if positions differ within a sequence; `by_sequence` is None
-        then.
+        Weight of each position, if positions differ within a sequence; `by_sequence` is None then.
     """
 
     by_sequence: NDArray[np.float64] | None = None

@@ -42,7 +42,7 @@ def test_names_of_tables_have_an_ending_that_tells():
 def test_names_of_pages():
     for name in ("a.html", "a.HTM", "a", "/dev/null"):
         check_page_name(name)
-    with pytest.raises(CommandError, match=r"a page in HTML, but its name ends in .md; expected a"):
+    with pytest.raises(CommandError, match=r"an HTML page, but its name ends in .md; expected a"):
         check_page_name("a.md")
 
 

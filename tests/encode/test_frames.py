@@ -134,7 +134,7 @@ def test_column_labels_that_are_not_strings_are_no_names():
 @LIBRARIES
 def test_different_columns_between_sequences(library):
     first = library.DataFrame({"a": [1], "b": [2]})
-    start = "X[1] has other columns than X[0]: "
+    start = "X[1] has different columns from X[0]: "
     missing = "column 'b' of X[0] is missing in X[1]"
     refuses(ValueError, start + missing, [first, library.DataFrame({"a": [1], "c": [2]})])
     extra = "column 'c' of X[1] is not in X[0]"

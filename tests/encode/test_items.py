@@ -132,5 +132,5 @@ def test_numbers_of_a_dict_are_read_alike():
     index = _core.StringIndex()
     sequences = encode([[{"a": number, "b:c": 2} for number in numbers]], index=index)
     assert sequences.sparse.values.tolist() == [1, 2] * 10
-    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has a int as value of 'a'; expected a num"):
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has a value of type int for 'a'; expected"):
         encode([[{"a": 10**400}]], index=index)

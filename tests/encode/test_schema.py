@@ -57,7 +57,9 @@ def test_different_numbers_of_features():
 )
 def test_different_columns(columns, difference):
     new = encode(pd.DataFrame(np.ones((1, len(columns))), columns=columns)).schema
-    refuses(f"X has other columns than TreeCRF was fitted on: {difference}", FRAME, new)
+    refuses(
+        f"X has different columns from those that TreeCRF was fitted on: {difference}", FRAME, new
+    )
 
 
 def test_dicts_and_columns():

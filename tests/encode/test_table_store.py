@@ -77,7 +77,7 @@ def test_what_is_refused():
             store.finish()
         store.append(pa.table({"x": [1.0]}), [0, 1], ["a"])
         store.append(pa.table({"x": [1.0]})[:0], [0], [])
-        with pytest.raises(ValueError, match="a later one has other columns than the first part"):
+        with pytest.raises(ValueError, match="a later one has different columns from the first"):
             store.append(pa.table({"z": [1.0]}), [0, 1], ["b"])
         with pytest.raises(ValueError, match="column 'x' is numeric in the first part of X but te"):
             store.append(pa.table({"x": ["1"]}), [0, 1], ["b"])

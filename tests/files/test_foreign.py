@@ -23,8 +23,8 @@ TABLE = pa.table({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": ["A", "B", "A"]})
         ),
         ("t.fa.gz", b">1abc\nMKV\n", "this is a FASTA file"),
         ("t.txt", b">1abc chain\nMKVLA\nHHHCC\n", "this is a FASTA file"),
-        ("t.json", b'[\n {"g": 1}]', "one value in JSON, over several lines; write one object per"),
-        ("t.json", b'{\n "g": [1]}', "one value in JSON, over several lines"),
+        ("t.json", b'[\n {"g": 1}]', "a single JSON value over several lines; write one object"),
+        ("t.json", b'{\n "g": [1]}', "a single JSON value over several lines"),
         ("t.xlsx", b"PK\x03\x04...", "a zip archive or an Excel workbook; unpack it, or save the"),
         (
             "t.feather",

@@ -66,8 +66,8 @@ def test_the_first_line_tells(tmp_path):
     ("rows", "message"),
     [
         ([], "t.jsonl: the file is empty: it has no line with an object"),
-        ([ROWS[0], "{"], r"t.jsonl, line 2: expected an object in JSON, \{...\}: Expecting prop"),
-        ([ROWS[0], "[1]"], r"t.jsonl, line 2: expected an object in JSON, \{...\}, got \[1\]"),
+        ([ROWS[0], "{"], r"t.jsonl, line 2: expected a JSON object, \{...\}: Expecting prop"),
+        ([ROWS[0], "[1]"], r"t.jsonl, line 2: expected a JSON object, \{...\}, got \[1\]"),
         (
             [{"g": 1, "x": "b", "y": "A"}, {}, {"g": 2, "x": 5, "y": "A"}],
             "line 3: column 'x' holds 5, but an earlier row has \"b\"; expected values of one type",

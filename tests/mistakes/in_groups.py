@@ -12,9 +12,9 @@ EVEN = np.arange(len(IDS)) % 2 == 0
 @mistake(
     "A",
     DataWarning,
-    "sample_weight counts runs of rows, like the ids of groups, but X has no groups, so all of its",
-    "rows are one sequence; the third argument of fit is sample_weight: pass groups by name,",
-    "groups=...",
+    "sample_weight looks like the ids of groups, such as 0, 0, 1, 1, 1, 2, but X has no groups, so",
+    "all of its rows are one sequence; the third argument of fit is sample_weight: pass groups by",
+    "name, groups=...",
 )
 def groups_without_their_name():
     trees().fit(ROWS, LABELS, np.arange(16) // 3)
@@ -141,8 +141,8 @@ def an_eval_set_without_labels():
 @mistake(
     "A",
     ValueError,
-    "in eval_set: X has other columns than TreeCRF was fitted on: column 'noise' of the X used to",
-    "fit is missing in this X; pass the columns used to fit, and no others",
+    "in eval_set: X has different columns from those that TreeCRF was fitted on: column 'noise' of",
+    "the X used to fit is missing in this X; pass the columns used to fit, and no others",
 )
 def an_eval_set_with_other_columns():
     trees().fit(FEATURES, LABELS, eval_set=(FEATURES[["speed"]], LABELS))

@@ -12,8 +12,8 @@ from mistakes.data import BY_COLUMN, FEATURES, FITTED, IDS, LABELS, LISTED, ROWS
 from mistakes.mistake import mistake
 
 NO_NOISE = (
-    "X has other columns than TreeCRF was fitted on: column 'noise' of the X used to fit is "
-    "missing in this X; pass the columns used to fit, and no others"
+    "X has different columns from those that TreeCRF was fitted on: column 'noise' of the X "
+    "used to fit is missing in this X; pass the columns used to fit, and no others"
 )
 
 
@@ -30,8 +30,8 @@ def predict_without_a_column():
 @mistake(
     "A",
     ValueError,
-    "X has other columns than TreeCRF was fitted on: column 'place' of this X is not in the X",
-    "used to fit; pass the columns used to fit, and no others",
+    "X has different columns from those that TreeCRF was fitted on: column 'place' of this X",
+    "is not in the X used to fit; pass the columns used to fit, and no others",
 )
 def predict_with_a_column_too_many():
     FITTED.predict(FEATURES.assign(place=1), groups=IDS)

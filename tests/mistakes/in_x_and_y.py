@@ -265,8 +265,8 @@ def two_columns_of_one_name():
 @mistake(
     "A",
     ValueError,
-    "X[1] has other columns than X[0]: column 'noise' of X[0] is missing in X[1]; every sequence",
-    "needs the same columns in the same order",
+    "X[1] has different columns from X[0]: column 'noise' of X[0] is missing in X[1]; every",
+    "sequence needs the same columns in the same order",
 )
 def columns_that_differ_between_sequences():
     first, second = (pd.DataFrame(x, columns=["speed", "noise"]) for x in X[:2])

@@ -276,7 +276,7 @@ def csv_into_an_excel_file():
 @mistake(
     "A",
     Refused,
-    "page.pdf would hold a page in HTML, but its name ends in .pdf; expected a name that ends in",
+    "page.pdf would hold an HTML page, but its name ends in .pdf; expected a name that ends in",
     ".html or .htm",
 )
 def a_report_as_a_pdf():

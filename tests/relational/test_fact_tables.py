@@ -101,7 +101,7 @@ def test_keys_that_sequences_share():
         (
             {"tables": {"near": {"id": [10], "other": [12]}}},
             ValueError,
-            r"row 0 of column 'other' of tables\['near'\] names an event of another sequence than",
+            r"row 0 of column 'other' of tables\['near'\] names an event of a different sequence",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_what_is_always_measured_needs_no_metric():
             f"eval_metric['half'] is {Half}; expected the name of a metric",
         ),
         (lambda a, b: 1, ValueError, "eval_metric has a function without a name, <function <lamb"),
-        (["f1_macro"] * 2, ValueError, "eval_metric has two metrics of the name 'f1_macro'; pass"),
+        (["f1_macro"] * 2, ValueError, "eval_metric has two metrics named 'f1_macro'; pass"),
         ({"": "f1_macro"}, ValueError, "eval_metric has the name ''; expected text that can be p"),
         ({"loss": Half()}, ValueError, "has the name 'loss'; expected text that can be printed, "),
     ],

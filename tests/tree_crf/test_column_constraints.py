@@ -289,7 +289,7 @@ def test_columns_that_have_no_names_and_columns_of_text():
     dicts = [[{"word": "a", "temp": 1.0}] * len(labels) for labels in Y]
     with pytest.raises(ValueError, match="names 'word', which holds text, and text has no order"):
         make(monotone_constraints={"word": {"fever": 1}}).fit(dicts, Y)
-    with pytest.raises(ValueError, match="is a list, but X has attributes by name; pass a dict by"):
+    with pytest.raises(ValueError, match="is a list, but X has named attributes, not numbered"):
         make(monotone_constraints=[1, 0]).fit(dicts, Y)
     with pytest.raises(
         ValueError, match="the attribute 'wrd', which does not occur in training; did you"

@@ -138,7 +138,7 @@ MANY = np.arange(255.0)
         ),
         (SPARSE, with_entry("values", 0, np.nan), "cuts.values is not finite"),
         (SPARSE, with_entry("values", 0, np.inf), "cuts.values is not finite"),
-        (SPARSE, with_entry("values", 1, 1.0), "cuts.values does not rise within a column"),
+        (SPARSE, with_entry("values", 1, 1.0), "cuts.values is not ascending within a column"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0, 1, 2, 3])), "does not fit the columns"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "the columns"),
         (SPARSE, without("sparse"), "sparse is not true or false"),
@@ -173,7 +173,7 @@ MANY = np.arange(255.0)
         (FRAME, without_last_cut, "the cuts of a category are not valid"),
         (FRAME, with_entry("values", -1, 0.75), "the cuts of a category are not valid"),
         (ITEMS, with_metadata(sparse=False), "its attributes are not sparse"),
-        (ITEMS, with_entry("offsets", 1, 0), "cuts.values does not rise within a column"),
+        (ITEMS, with_entry("offsets", 1, 0), "cuts.values is not ascending within a column"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, change, message):

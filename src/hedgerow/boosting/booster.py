@@ -45,9 +45,9 @@ __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 # the next round learns from another sample.
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
-# Each time, the step of the pattern weights is divided by four: alone at first, while it decreases
-# the loss by less than this share of its linear prediction; then the step of the trees is halved
-# too.
+# Each time, the step of the pattern weights is divided by four. The first few times only this step
+# is shortened, and it must decrease the loss by this share of its linear prediction; after that,
+# the step of the trees is halved each time too.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 

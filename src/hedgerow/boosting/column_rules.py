@@ -210,7 +210,8 @@ class _Names:
         """Raise ValueError unless there are this many columns, and they are numbered."""
         if self._schema.kind == "items":
             raise ValueError(
-                f"{self._parameter} is a list, but X has attributes by name; pass a dict by name"
+                f"{self._parameter} is a list, but X has named attributes, not numbered columns; "
+                "pass a dict by name"
             )
         if n_given != self._schema.n_features:
             raise ValueError(

@@ -66,7 +66,7 @@ class Sums:
     mixing: Mixing
     """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
     unit: float
-    """What a slope of 1 is in the unit of the objective."""
+    """Scale of the slopes: a slope of 1 is this slope of the objective."""
 
     @property
     def loss(self) -> float:
@@ -153,7 +153,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
-        # Examples without probabilities, and slopes, are not made of counts.
+        # Counts are enough only if examples have probabilities and no slopes of edges are needed.
         self._memory = EdgeMemory(counts=settings.newton and not settings.have_directions)
         targets, offsets = self.targets, self.targets.offsets
         self._parts = []

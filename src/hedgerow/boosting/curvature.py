@@ -102,8 +102,8 @@ def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
         -r g^2 / (gamma' h) (1 - r gamma / (2 gamma')),
 
     and so decreases the loss if gamma' > r gamma / 2. So a learning rate has the same effect as
-    gamma; with both in full, trees stop learning if labels depend strongly on each other. So gamma'
-    is r gamma, or up to `MODEST` if that is more.
+    gamma; with both in full, trees stop learning if labels depend strongly on each other. Therefore
+    gamma' is r gamma, but at least `MODEST`, and never more than gamma.
     """
     rate = min(learning_rate, 1.0)
     tempered: NDArray[Float] = np.asarray(rate * gammas)

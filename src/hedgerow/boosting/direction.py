@@ -38,7 +38,7 @@ class Memory:
         Gradient of the loss with respect to the scores at the start of the round; (P,) for the
         pattern weights.
     unit : float
-        What a slope of 1 is in the unit of the objective.
+        Scale of the slopes: a slope of 1 is this slope of the objective.
     product : float
         Derivative along the round's own trees and steps: < G, h >.
     weights : (P,)

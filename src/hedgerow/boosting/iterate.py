@@ -60,7 +60,7 @@ class Iterate:
     measured : Found
         Measurement of the objective at these scores and weights.
     unit : float
-        What a slope of 1 is in the unit of the objective, as `derive` found it last.
+        Scale of the slopes: a slope of 1 is this slope of the objective, as `derive` found it last.
     """
 
     objective: TrainingObjective

@@ -31,8 +31,8 @@ __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScorin
 
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
-# Bytes of the edges of label pairs or arcs, of 8 bytes each, in use at a time: they fit into a
-# typical cache, and are enough for the time of calls not to matter.
+# Number of bytes of edge scores, of label pairs or arcs, in use at a time: small enough for a
+# typical cache, and large enough for the overhead of calls not to matter.
 BYTES_OF_RUN = 1 << 22
 # Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12

@@ -40,7 +40,7 @@ class Schedule:
         return self.stages[min(stage, len(self.stages) - 1)]
 
     def changes_at(self, number: int) -> bool:
-        """Whether the round after `number` rounds has another objective than the one before."""
+        """Whether the round after `number` rounds has a different objective from the one before."""
         return number > 0 and self.objective_of(number) is not self.objective_of(number - 1)
 
     def changes_after(self, number: int) -> bool:

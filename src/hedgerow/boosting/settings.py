@@ -41,7 +41,7 @@ TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
 SamplingMethod = Literal["uniform", "gradient_based"]
 
-# Weights of label patterns are optimised every this many rounds: trees change little in between.
+# Weights of label patterns are optimised once in this many rounds: trees change little in between.
 EXACT_EVERY = 8
 
 
@@ -54,7 +54,7 @@ class ExactRounds:
     n_labels : int
         Only if the longest pattern has at least this many labels.
     first : int
-        The first round that may, counted from 1. If weights are optimised while trees are still
+        The first of these rounds, counted from 1. If weights are optimised while trees are still
         weak, they absorb what the trees should learn.
     """
 

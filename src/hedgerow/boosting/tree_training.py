@@ -67,7 +67,7 @@ class PatternSlopes:
     curvatures: NDArray[np.float64]
     """(P,) how the slopes change, see `PatternBound.curvatures`."""
     unit: float
-    """What a slope of 1 is in the unit of the objective."""
+    """Scale of the slopes: a slope of 1 is this slope of the objective."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     ) -> None:
         """Start measuring the scores with the trees being grown, unscaled, and scores of arcs.
 
-        ``following``: the number of the round that will learn from them; None: no growing yet.
+        ``following``: the number of the next round, whose trees are then grown from this
+        measurement; None: no trees are grown from it yet.
         """
         return
 

@@ -28,10 +28,10 @@ SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with the predictions of a model.
 
-Prints the accuracy with both decoders, the share of sequences without an error,
-precision, recall and F1 of every label, the most frequent confusions, and the
-log-likelihood. All scores except the accuracies use the decoder of the model,
-or --decode.
+Prints the accuracy, also with each of the two decoders, the sequence accuracy
+(the share of sequences without an error), precision, recall and F1 of every
+label, the most frequent confusions, and the log-likelihood. Labels are
+predicted with the decoder of the model, or with --decode.
 
 If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
 counted as in the CoNLL evaluation script. A label that did not occur in
@@ -291,7 +291,7 @@ def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
             for decode, words in DECODERS.items()
         ),
         ["decoder", *(r.decode for r in results)],
-        ["whole sequences", *(format_share(r.labels.sequence_accuracy) for r in results)],
+        ["sequence accuracy", *(format_share(r.labels.sequence_accuracy) for r in results)],
     ]
     if all(r.chunks is not None for r in results):
         rows.append(["F1 of chunks", *(format_share(r.chunks.f1) for r in results if r.chunks)])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SCORES = {
     "accuracy": "accuracy",
-    "sequence_accuracy": "whole sequences",
+    "sequence_accuracy": "sequence accuracy",
     "chunk_f1": "F1 of chunks",
 }
 FIGURES = ("value", "low", "high", "standard_error", "p_value")

@@ -44,7 +44,7 @@ def check_page_name(path: str) -> None:
 
     endings = (".html", ".htm")
     if ending_of(path) not in ("", *endings):
-        raise _misnamed(path, "a page in HTML", endings)
+        raise _misnamed(path, "an HTML page", endings)
 
 
 def check_rows_name(path: str, file: str, format: Format) -> None:

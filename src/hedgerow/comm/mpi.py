@@ -48,7 +48,7 @@ class MPIComm:
         return self._reduce(values, MPI.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
-        values = np.asarray(values, order="C")  # a single number stays one
+        values = np.asarray(values, order="C")  # without adding a dimension to a single number
         out = np.empty_like(values)
         self._communicator.Allreduce(values, out, operation)
         return out

@@ -34,7 +34,7 @@ def track(n_workers: int, host: str) -> Iterator[Arguments]:
 
 @contextmanager
 def start_tracking(n_workers: int, host: str) -> Iterator[Future[Arguments]]:
-    """The same as soon as they are known: the process takes seconds to start."""
+    """A future of these arguments: the process takes seconds to start."""
     process, name = TrackerProcess.running(), uuid4().hex
     found: Future[Arguments] = Future()
 
@@ -48,7 +48,7 @@ def start_tracking(n_workers: int, host: str) -> Iterator[Future[Arguments]]:
     try:
         yield found
     finally:
-        # Not before it has answered, for which nobody should have to wait here.
+        # After it has answered; in a callback, so that nobody has to wait for the answer here.
         found.add_done_callback(lambda _: process.forget(name))
 
 

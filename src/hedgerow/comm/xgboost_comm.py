@@ -23,7 +23,7 @@ WORD = 8
 
 
 class _Quiet:
-    """While some threads are within a ``with``, which may overlap, nothing is printed."""
+    """Discards standard output while any thread is in a ``with`` block; the blocks may overlap."""
 
     def __init__(self) -> None:
         self._lock, self._n_inside = Lock(), 0
@@ -100,7 +100,7 @@ class XGBoostComm:
         return self._reduce(values, self._collective.Op.MAX)
 
     def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
-        values = np.asarray(values)  # of a single number too
+        values = np.asarray(values)  # it may be a single number
         if not values.size:
             return values
         found: NDArray[Number] = self._call(self._collective.allreduce, values, operation)
@@ -108,8 +108,8 @@ class XGBoostComm:
 
     def gather(self, value: T) -> list[T]:
         """Collect one object from each worker, ordered by rank, on every worker."""
-        # Two sums, in which each worker has zeros where others have what they say: to broadcast it
-        # from each in turn would take a message per worker.
+        # Two sums, of arrays in which each worker fills its own part and leaves zeros elsewhere:
+        # broadcasting from each worker in turn would take one message per worker.
         own = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         lengths = np.zeros(self.size, np.int64)
         lengths[self.rank] = len(own)

@@ -24,12 +24,12 @@ from hedgerow.trellis import (
 __all__ = ["DeviceChain", "Expected"]
 
 THREADS = 128
-# Kernels of many labels: warps of a block, up to 32 labels, and blocks of a multiprocessor.
+# Kernels for many labels: warps per block, with up to 32 labels, and blocks per multiprocessor.
 GROUPS = 4
 BLOCKS = 3
-REGISTERS = 65536  # of a multiprocessor
-WARPS = 32  # of a multiprocessor that decodes
-# Pieces of a long sequence that are multiplied by the same thread, and threads of a block that do.
+REGISTERS = 65536  # per multiprocessor
+WARPS = 32  # maximum number of blocks per multiprocessor
+# Number of consecutive pieces whose matrices one thread multiplies, and threads per block for this.
 RUN, RUN_THREADS = 16, 64
 
 
@@ -74,7 +74,7 @@ class DeviceChain:
     marginals : (n_rows, K) float64
         Of what was measured last.
     gammas : (n_rows,) float32
-        How far labels depend on each other, see `hedgerow.boosting.curvature`.
+        How strongly labels depend on each other, see `hedgerow.boosting.curvature`.
     labels : (n_rows,) int8
         The labels, -1 where there are none.
     weighted
@@ -247,7 +247,7 @@ class DeviceChain:
             )  # fmt: skip
         n_groups = self._n_sums // self._n_blocks
         n_forward = self._n_blocks
-        if self.n_labels > FEW_LABELS:  # they compute no sums, so there may be many
+        if self.n_labels > FEW_LABELS:  # this kernel computes no sums, so it may have more blocks
             most = WARPS * self.device.n_multiprocessors
             n_forward = max(1, min(-(-self.layout.n_pieces // n_groups), most))
         launch(
@@ -283,7 +283,7 @@ class DeviceChain:
             )  # fmt: skip
 
     def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
-        """The most probable labellings, (n_rows,) int8, until they or scores are next asked for."""
+        """The most probable labellings, (n_rows,) int8, until the next call or measurement."""
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         return self._launch_viterbi(scores)
 
@@ -311,7 +311,7 @@ class DeviceChain:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Derivatives of marginals, (N, K), and of expected label pairs, (K, K), along a direction.
 
-        The scores are those that were measured last, the direction (N, K) is one of them.
+        The scores are those that were measured last; the direction, (N, K), is in these scores.
         """
         device, rows, shape = self.device, self.layout.rows, self.marginals.shape
         n_blocks, n_arcs = self._n_sequence_blocks, self.n_labels**2
@@ -345,7 +345,7 @@ class DeviceChain:
 
     @property
     def _n_sequence_blocks(self) -> int:
-        """Of kernels that work on whole sequences, one for each warp."""
+        """Number of blocks of kernels in which each warp processes a whole sequence."""
         return max(1, min(self.layout.n_sequences, WARPS * self.device.n_multiprocessors))
 
     @property

@@ -39,7 +39,7 @@ class Kernels(ABC):
         """Run a kernel on a grid of blocks of threads.
 
         Arguments are arrays, None for a null pointer, int for an int of 32 bits, float for a
-        double, and NumPy's scalars for what they are.
+        double, and NumPy scalars, which keep their type.
         """
 
 

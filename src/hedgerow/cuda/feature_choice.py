@@ -42,7 +42,7 @@ def choose_features(key: int, n_outputs: int, n_features: int, share: float) -> 
 def derive_keys(
     key: np.uint64 | NDArray[np.uint64], purposes: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """Keys for some purposes, made from the key of a larger one, as random.hpp does."""
+    """Keys for some purposes, derived from a key as random.hpp does."""
     found: NDArray[np.uint64] = mix_bits(mix_bits(np.atleast_1d(np.asarray(key))) ^ purposes)
     return found
 

@@ -12,11 +12,11 @@ __all__ = ["FEW_LABELS", "Layout"]
 # With up to this many labels a thread processes a sequence, with more a warp.
 FEW_LABELS = 8
 WARP = 32
-# Longer sequences are cut into pieces, if there are few labels; the shortest and longest of these.
+# If there are few labels, longer sequences are cut into pieces; their minimum and maximum length.
 LONGEST = 512
 PIECES = 64, 128
-# A multiprocessor has room for a few blocks of 128 threads, two to four by the kernel, and a piece
-# takes a thread: so many pieces, or a multiple, leave little of it idle at the end.
+# A multiprocessor runs two to four blocks of 128 threads at a time, depending on the kernel, and a
+# piece takes one thread: with a multiple of this many pieces, few threads are idle at the end.
 PIECES_AT_A_TIME = 768
 
 
@@ -24,8 +24,8 @@ PIECES_AT_A_TIME = 768
 class Layout:
     """Pieces, which are sequences or parts of long ones, and the rows of their positions.
 
-    Position t of piece c has row ``first[c] + step t``. Of few labels 32 pieces lie interleaved, as
-    the kernels expect it; the rows behind the shorter ones are padding.
+    Position t of piece c has row ``first[c] + step t``. With few labels, 32 pieces are interleaved,
+    as the kernels expect; the rows after the shorter ones are padding.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Layout:
     n_rows : int
         Number of rows, padding included.
     step : int
-        How far apart the rows of neighbouring positions of a piece are.
+        Distance between the rows of neighbouring positions of a piece.
     first, length : (n,) int32
         Row of the first position of each piece, and number of its positions.
     sequence : (n,) int32
-        The sequence that a piece is of; empty sequences have none.
+        The sequence that a piece belongs to; empty sequences have no pieces.
     begin : (n,) int64
         The first position of a piece.
     starts : (number of sequences that are not empty + 1,) int32, or None
@@ -59,7 +59,7 @@ class Layout:
 
     @classmethod
     def plan(cls, offsets: NDArray[np.int64], n_labels: int, n_multiprocessors: int) -> Layout:
-        """For sequences that begin and end there, on a device with so many multiprocessors."""
+        """The layout of sequences with these bounds, on a device with this many multiprocessors."""
         lengths = np.diff(offsets)
         if n_labels > FEW_LABELS:
             sequence = np.flatnonzero(lengths)

@@ -25,14 +25,14 @@ from hedgerow.trees.units import count_bits
 __all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
 
 THREADS = 256
-ROWS_OF_BLOCK = 2048  # that kernels take at a time
+ROWS_OF_BLOCK = 2048  # rows that a block processes at a time
 OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
-FEW_BINS = 8  # of columns that a single thread looks at
+FEW_BINS = 8  # up to this many bins, a single thread searches a column
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
-# Blocks of each multiprocessor that share the examples of all nodes, as far as its shared memory
-# suffices, and how many blocks share the features of one node at most.
+# Blocks per multiprocessor among which the examples of all nodes are divided, fewer if they do not
+# fit into its shared memory, in bytes; maximum number of blocks for the features of one node.
 WORKERS, SHARED, PARTS = 4, 176 << 10, 32
-DIVIDERS = 5  # blocks of each multiprocessor that part the examples of all nodes
+DIVIDERS = 5  # blocks per multiprocessor that partition the examples of all nodes
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
 TILE_BYTES = 56 << 10
 
@@ -75,7 +75,7 @@ class Tiles:
         """For columns with these numbers of bins, at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
-        ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
+        ends = np.cumsum(padded + 2)  # plus a slot for missing values, and one for outside
         slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
         bounds = np.concatenate([[0], ends[3::4]])  # of words
         for n_tiles in range(-(-n_words // THREADS), n_words + 1):
@@ -105,11 +105,11 @@ class DeviceLearner:
     columns
         What they are.
     offsets
-        Where in the window columns are looked at.
+        Offsets in the window at which trees can split on columns.
     rules, sampling
         As in `hedgerow.trees.learner.TreeLearner`.
     scales : (N,), optional
-        How much each position counts.
+        Weight of each position.
     identities : (S,) uint64, optional
         Identities of sequences, which draws depend on; None: their numbers.
     rate : float
@@ -165,7 +165,7 @@ class DeviceLearner:
 
     @property
     def best_first(self) -> bool:
-        """Whether the order matters in which nodes are split."""
+        """Whether the order in which nodes are split matters."""
         return is_best_first(self.rules)
 
     def _describe(self, columns: Columns) -> None:
@@ -196,7 +196,7 @@ class DeviceLearner:
         self._rows = [empty(n_outputs * n_rows, np.int32) for _ in range(2)]
         self._examples = [empty((n_outputs * n_rows, 2), np.int32) for _ in range(2)]
         n_derivers = self.bins.n_blocks
-        if n_outputs > FEW_LABELS:  # there are as many again for each output
+        if n_outputs > FEW_LABELS:  # each output has blocks of its own
             n_derivers = max(1, min(-(-n_rows // ROWS_OF_BLOCK), n_derivers))
         self._partial = empty((4 * n_outputs, n_derivers), np.float64)
         self._units = empty((n_outputs, 2), np.float64)
@@ -304,7 +304,7 @@ class DeviceLearner:
         return forest
 
     def add_next(self, scores: DeviceArray, out: DeviceArray) -> None:
-        """Launch what adds the trees that were launched last to scores; the same each time."""
+        """Launch kernels that add the trees launched last to scores; always the same kernels."""
         self._add(self._whole_trees, scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:

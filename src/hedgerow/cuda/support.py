@@ -27,7 +27,7 @@ def check_supported(
     *,
     refines: bool,
 ) -> None:
-    """Raise ValueError, by name, for settings that a device does not support."""
+    """Raise ValueError, with the name of the setting, if a device does not support one."""
     targets, rules = data.targets, settings.growth_rules
     refused = {
         "transitions='trees'": crf.transitions != "weights",

@@ -1,6 +1,6 @@
 """Training of trees on a device: forward-backward, derivatives and trees stay there.
 
-A function of the marginals is evaluated on the CPU, and so are its slopes by the marginals.
+A function of the marginals and its gradient with respect to them are evaluated on the CPU.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ class DeviceFound(ABC):
 
     @abstractmethod
     def slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-        """Slopes by the scores of labels, (N, K), None: by counts; and by those of label pairs."""
+        """Slopes of the scores of labels, (N, K), None: from counts; and of label pairs."""
 
 
 class DeviceExpectations(DeviceFound):
     """The likelihood: slopes are expected minus observed counts."""
 
     def slopes(self) -> tuple[None, NDArray[np.float64]]:
-        """Those of the labels follow on the device."""
+        """Those of the scores of labels are computed on the device."""
         return None, self.arc_sums - self.targets.arc_counts
 
 
 @dataclass(eq=False)
 class DeviceMarginals(DeviceFound):
-    """A function of the marginals, with the scores that these are of."""
+    """A function of the marginals, and the scores that they were computed from."""
 
     objective: Objective
     by_row: DeviceArray
     arcs: NDArray[np.float64]
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Minus the derivative of the marginals along the gradient by the marginals."""
+        """Minus the derivative of the marginals along the gradient with respect to them."""
         direction = find_direction(self.objective, self.probabilities(), self.targets)
         marginals, pairs = self.chain.tangent(self.by_row, self.arcs, direction)
         return -marginals, -pairs
@@ -88,7 +88,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     Parameters
     ----------
     training, settings, bound, scores
-        As `TreeTraining` has them.
+        See `TreeTraining`.
     columns
         The columns that trees split on.
     offsets
@@ -205,7 +205,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         raise NotImplementedError
 
     def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:
-        """Those of the labels of the likelihood follow on the device."""
+        """For the likelihood, slopes of the scores of labels are computed on the device."""
         sums, (nodes, arcs), unit = self.trellis.pattern_sums, found.slopes(), 1.0
         patterns = sums(arcs)
         weighted = self.chain.weighted

@@ -12,14 +12,14 @@ __all__ = ["WeightedLikelihood"]
 
 
 class WeightedLikelihood:
-    """Repeated loss, slopes and expected label pairs of the same sequences.
+    """Computes loss, slopes and expected label pairs of the same sequences repeatedly.
 
     Parameters
     ----------
     device, layout, kernels
         As in `DeviceChain`.
     weights : (N,)
-        How much each position counts.
+        Weight of each position.
     n_labels
         Number of labels, K.
     n_blocks

@@ -120,7 +120,7 @@ def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
 def _tracking(
     client: Client, n_workers: int
 ) -> AbstractContextManager[Future[dict[str, Any]] | None]:
-    """What workers connect to each other with, once it is known; None for a single worker."""
+    """A future of the arguments with which workers connect; None for a single worker."""
     if n_workers == 1:
         return nullcontext()
     return start_tracking(n_workers, get_ip(get_address_host(client.scheduler.address)))

@@ -66,8 +66,8 @@ class Watch:
         tasks
             Futures, by the addresses of workers.
         connected
-            Addresses of the workers that are connected to each other, which others add to; all
-            must be among them before the timeout. None: they do not connect.
+            Addresses of the workers that are connected so far, a collection that grows while this
+            waits; all workers must be connected before the timeout. None: they do not connect.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Watch:
             raise _failure("lost contact with the others", []) from consequence
 
     def wait_with(self, found: Future[T], addresses: Collection[str]) -> T:
-        """The result of what is done here, as long as all workers are there to use it.
+        """Wait for a future of this process while all workers are alive, and return its result.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class OCR(NamedTuple):
-    """Words of the OCR letters."""
+    """The handwritten words that `load_ocr` returns."""
 
     X: list[NDArray[np.uint8]]
     """For each word a (T, 128) array, one row per letter: its 16 by 8 pixels, 0 or 1."""

@@ -194,8 +194,9 @@ class _Groups:
         The penalties.
     spans : list of slice
         From the first weight of each penalty to the last.
-    members : list of (length of the span,) arrays or of ones
-        1 for the weights of the penalty, 0 for others between them.
+    members : list of (length of the span,) arrays, or [1.0]
+        For each penalty, 1 for its weights, and 0 for other weights in the span; 1.0 if there is
+        only one penalty.
     """
 
     lambdas: Vector

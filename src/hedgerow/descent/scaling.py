@@ -33,7 +33,7 @@ SMALLEST = -500
 # Small integers often give a scale of exactly 2^(n + 1/2): with this factor, rounding errors do not
 # decide between 2^n and 2^(n + 1).
 NUDGE = 1e-6
-# Minimum penalty of weights in training, relative to that of weights.
+# Minimum penalty of scaled weights, relative to the penalty of the weights themselves.
 LEAST_PENALTY = 2.0**-26
 # Number of entries that are processed at a time.
 BLOCK = 1 << 20
@@ -41,7 +41,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """From weights to weights in training, and back.
+    """Converts weights to the units of training, and back.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Scaling:
         return weights if self.weights is None else weights / self.weights
 
     def divide_penalty(self, reg_lambda: float | Vector) -> float | Vector:
-        """Strength of the L2 penalty for weights in training, of all or of each, (W,).
+        """Strength of the L2 penalty for weights in the units of training, of all or of each, (W,).
 
         At least a share of `reg_lambda` that makes no difference to the loss, but is not lost in
         rounding errors.
@@ -123,7 +123,7 @@ def _find_scales(
         np.maximum.at(largest, rows.indices[part], np.abs(rows.values[part]))
     largest = comm.max(largest)
     largest[largest == 0] = 1.0
-    for part in parts:  # the squares of values by the largest one cannot overflow
+    for part in parts:  # divided by the largest value, squares cannot overflow
         indices = rows.indices[part]
         shares = rows.values[part] / largest[indices]
         by_weight = 1.0 if weights is None else weights[part]

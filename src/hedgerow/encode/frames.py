@@ -91,7 +91,7 @@ def check_same_columns(block: Frame, first: Frame, number: int) -> None:
     if block.columns != first.columns:
         difference = first_difference(first.columns, block.columns, "X[0]", f"X[{number}]")
         raise ValueError(
-            f"X[{number}] has other columns than X[0]: {difference}; "
+            f"X[{number}] has different columns from X[0]: {difference}; "
             "every sequence needs the same columns in the same order"
         )
 

@@ -57,7 +57,7 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
 
 
 def name_sequences(sequences: Sequences, ids: list[Any], *, are_kept: bool) -> Sequences:
-    """Give sequences their ids; those that merely count are kept only if required."""
+    """Give sequences their ids; ids that merely number them are kept only if required."""
     return replace(
         sequences,
         ids=ids if are_kept or not merely_count(ids) else None,

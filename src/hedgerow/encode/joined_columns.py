@@ -23,7 +23,7 @@ def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> No
     if first.names != other.names:
         names = first.column_names(), other.column_names()
         raise ValueError(
-            f"{here} has other columns than {there}: {first_difference(*names, there, here)}; "
+            f"{here} has different columns from {there}: {first_difference(*names, there, here)}; "
             "all parts of the data need the same columns in the same order"
         )
     if first.numeric != other.numeric:

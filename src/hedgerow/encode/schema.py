@@ -65,7 +65,7 @@ def _check_names(fitted: tuple[str, ...], new: tuple[str, ...], model: str) -> N
     if fitted != new:
         difference = first_difference(fitted, new, "the X used to fit", "this X")
         raise ValueError(
-            f"X has other columns than {model} was fitted on: {difference}; "
+            f"X has different columns from those that {model} was fitted on: {difference}; "
             "pass the columns used to fit, and no others"
         )
 

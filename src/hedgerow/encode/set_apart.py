@@ -65,7 +65,7 @@ def check_column(role: Role, column: Any) -> None:
 def check_given_once(block: Any, role: Role, column: str | int) -> None:
     """Raise ValueError if X is known to have the column although the argument is given too.
 
-    Whether a named column is there is known, but not for a numbered one.
+    This is known for a named column; with a number, X is assumed to have it.
     """
     names = list(block.columns) if isinstance(block, nw.DataFrame) else []
     if isinstance(column, str) and column not in names:

@@ -49,9 +49,9 @@ def warn_of_suspects(sequences: Sequences, model: str, sample_weight: Any = None
     if sequences.flat and sequences.n_sequences == 1 and sequences.ids is None:
         if _look_like_groups(sample_weight):
             warn_user(
-                "sample_weight counts runs of rows, like the ids of groups, but X has no groups, "
-                "so all of its rows are one sequence; the third argument of fit is sample_weight: "
-                "pass groups by name, groups=..."
+                "sample_weight looks like the ids of groups, such as 0, 0, 1, 1, 1, 2, but X has "
+                "no groups, so all of its rows are one sequence; the third argument of fit is "
+                "sample_weight: pass groups by name, groups=..."
             )
         else:
             _warn_of_one_sequence(sequences, model)
@@ -170,7 +170,7 @@ def _whole_columns(sequences: Sequences) -> Iterator[Column]:
 
 
 def _are_whole(values: NDArray[Any]) -> bool:
-    # Most columns of fractions show at their beginning.
+    # Most columns with fractions have one near the beginning.
     with np.errstate(invalid="ignore"):  # infinite numbers, which are refused later
         return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
 

@@ -8,9 +8,9 @@ The scores are the sums of the contributions of the position's features. ``befor
 the labels before t: the log-odds in the sequence that ends at t, minus the scores; ``after`` is the
 rest. Both are split once more: into the weights of the label patterns through t, with the predicted
 labels at its neighbours, and a remainder, because the neighbours may have other labels. In a
-tree-shaped graph, the descendants of t are after it, and all other positions are before it. All
-comes from sums over labellings in which y_t is held fixed, in log space, so that odds of any size
-are computed accurately.
+tree-shaped graph, the descendants of t are after it, and all other positions are before it.
+Everything is computed from sums over labellings in which y_t is held fixed, in log space, so that
+odds of any size are accurate.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 def to_cells(columns: Mapping[str, Sequence[Any]], empty: str) -> list[list[str]]:
     """Text of the values of columns, each given as a list of sequences of values.
 
-    Numbers that are not integers have six digits; `empty` replaces None.
+    Floats have up to six significant digits; `empty` replaces None.
     """
     return [_to_text(flatten(sequences), empty) for sequences in columns.values()]
 

@@ -24,7 +24,7 @@ from hedgerow.files.tables import TableColumns
 # A column with the unchanged text of each row.
 ROW = "\n"
 BYTES_PER_ROW = 64
-TOO_LARGE = 1e19  # for an integer: what is written as one is no number
+TOO_LARGE = 1e19  # larger integers are probably not numbers, but strings of digits
 
 _ROW_OF_ERROR = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _COLUMN_OF_ERROR = re.compile(r"In CSV column #(\d+): ")
@@ -41,7 +41,7 @@ class Header:
         if not line.strip():
             raise FileError(path, "the file is empty: it has no line of column names", 1)
         self.delimiter = max(DELIMITERS, key=line.count)
-        # Otherwise the file has other separators than the training file.
+        # Otherwise the separators differ from those of the training file.
         if delimiter is not None and (delimiter in line or self.delimiter not in line):
             self.delimiter = delimiter
         try:

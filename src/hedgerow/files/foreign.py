@@ -18,7 +18,7 @@ BEGINNINGS = {
     b"SQLite f": f"an SQLite database; {TABLE}",
     b"\x89HDF": f"an HDF5 file; {TABLE}",
     b"Obj\x01": f"an Avro file; {TABLE}",
-    b"\x93NUMPY": f"an array of NumPy; use it in Python, or {TABLE}",
+    b"\x93NUMPY": f"a NumPy array; use it in Python, or {TABLE}",
     b"\x80\x04\x95": f"a pickle; use it in Python, or {TABLE}",
     b"\x80\x05\x95": f"a pickle; use it in Python, or {TABLE}",
     b"BZh91AY&": "compressed with bzip2; unpack it, or compress it with gzip",
@@ -33,7 +33,7 @@ FASTA = (
 # A header, followed by a line that is one word and not a column of labels.
 FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
-JSON_VALUE = "one value in JSON, over several lines; write one object per line (JSON lines)"
+JSON_VALUE = "a single JSON value over several lines; write one object per line (JSON lines)"
 
 
 def refuse_foreign(path: Path, head: bytes) -> None:

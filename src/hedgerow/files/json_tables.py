@@ -87,11 +87,9 @@ def _read_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise FileError(path, f"expected an object in JSON, {{...}}: {error}", number) from None
+        raise FileError(path, f"expected a JSON object, {{...}}: {error}", number) from None
     if not isinstance(found, dict):
-        raise FileError(
-            path, f"expected an object in JSON, {{...}}, got {line[:40].decode()}", number
-        )
+        raise FileError(path, f"expected a JSON object, {{...}}, got {line[:40].decode()}", number)
     return found
 
 

@@ -326,7 +326,7 @@ def _head_lines(head: bytes) -> list[bytes]:
 
 
 def _find_delimiter(lines: list[bytes]) -> str | None:
-    """A tab if lines have tabs and the same number of cells by them; otherwise white space."""
+    """A tab if lines have tabs, unless only white space gives all of them the same width."""
     rows = [line for line in lines if line.strip() and not line.startswith((b"#", b"-DOCSTART-"))]
     if not any(b"\t" in line for line in rows):
         return None
@@ -370,7 +370,7 @@ def _find_magic(head: bytes) -> Format | None:
 
 
 def _looks_like_objects(head: bytes) -> bool:
-    """Whether the first line is an object in JSON."""
+    """Whether the first line is a JSON object."""
     line = head.removeprefix(MARK).lstrip().partition(b"\n")[0].strip()
     try:
         return line.startswith(b"{") and isinstance(json.loads(line), dict)

@@ -58,7 +58,7 @@ class Labels:
         column : LabelColumn
             Labels of N positions, as `read_labels` gives them.
         comm : Comm
-            The workers one of which must know a label.
+            The workers; at least one of them must have a label.
 
         Returns
         -------

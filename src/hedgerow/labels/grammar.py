@@ -116,5 +116,5 @@ class Grammar(LazyAttributes):
 
     @property
     def pair_codes(self) -> NDArray[np.int32]:
-        """J * K + k of each pattern that is a pair."""
+        """Code of each pattern that is a pair, j * K + k."""
         return self.pairs(np.empty(len(self.patterns)))[0]

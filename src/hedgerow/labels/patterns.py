@@ -223,7 +223,8 @@ def _count_runs(
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
     Yields the labels of the runs that occur at least `min_count` times, (n, length); the positions
-    where runs end whose parts do so; and the numbers of the runs that end there.
+    where candidates for such runs end, whose shorter parts are frequent enough; and the number of
+    the candidate that ends at each of them.
     """
     before = positions_before(offsets, parents)
     can_end = (codes >= 0) & (before >= 0)  # no run continues across sequences

@@ -104,9 +104,9 @@ class Expectations(Measured):
     targets: Targets
     n_threads: int
     has_marginals: bool = True
-    """Whether slopes of the nodes have not taken their place."""
+    """Whether the marginals are still there: slopes of the nodes may overwrite them."""
     has_pairs: bool = True
-    """Whether slopes of the edges have not taken the place of the pairs."""
+    """Whether the pairs are still there: slopes of the edges overwrite them."""
 
     def probabilities(self) -> NDArray[np.float64]:
         """The marginals; with position weights, they need a separate pass."""

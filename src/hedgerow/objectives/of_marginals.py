@@ -124,7 +124,7 @@ class OfMarginals(TrainingObjective):
 
     @property
     def warm_fifths(self) -> int:
-        """F1 is steep for rare labels, and boosting slow for others: these are learned first."""
+        """F1 is steep for rare labels and learns others slowly: the warm-up learns those first."""
         return 4 if isinstance(self.objective, F1) else 1
 
     @property
@@ -187,7 +187,7 @@ class MarginalsOfPart(Measured):
     Attributes
     ----------
     total : ExactTotal
-        The loss of all parts, with the first of them; 0 with the others.
+        For the first part, the loss of all parts; for the others 0.
     marginals, direction : (N, K)
         Of these sequences.
     bound : float
@@ -255,7 +255,7 @@ def _find_slopes(
     for slopes in (tangents.marginals, tangents.arc_sums, tangents.pairs):
         if slopes is not None and bound > 0:
             np.negative(slopes, out=slopes)
-        elif slopes is not None:  # not the rounding errors that are all there is
+        elif slopes is not None:  # they are 0, except for rounding errors
             slopes.fill(0.0)
     return Slopes(tangents.marginals, tangents.arc_sums, tangents.pairs, bound)
 

@@ -31,9 +31,9 @@ class Targets(LazyAttributes):
     trellis : Trellis
         What the arcs of their scores belong to.
     sequence_weights : (S,) or None
-        How much each sequence counts.
+        Weight of each sequence.
     position_weights : (N,) or None
-        How much each position counts, its sequence's weight included, if positions differ within a
+        Weight of each position, including that of its sequence, if positions differ within a
         sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, see `Scores`.

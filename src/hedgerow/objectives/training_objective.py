@@ -46,7 +46,7 @@ class Slopes:
     edges: NDArray[np.float64] | None
     """In the shape of the edges, (N, K, K) or (N, A), if the scores have any."""
     bound: float
-    """What slopes of all workers come to at most; those of arcs are multiples of its unit."""
+    """Upper bound on the slopes of all workers; those of arcs are multiples of its unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class EdgeCounts:
     observed: NDArray[np.int32]
     """(N,) the edge that the labels take into each position, -1 if none."""
     weights: NDArray[np.float64] | None
-    """(N,) how much each position counts; None is 1."""
+    """(N,) weight of each position; None is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ class PairCounts:
 
 
 class EdgeMemory:
-    """Memory for the marginals of edges, which is the same for one part after another.
+    """Memory for the marginals of edges, which one part after another reuses.
 
     Parameters
     ----------
     counts
-        Whether `Measured.edge_counts` will be called, and no slopes or marginals of edges where it
-        has some.
+        Whether `Measured.edge_counts` will be called: slopes and marginals of edges are then not
+        needed, unless it returns None.
     """
 
     def __init__(self, *, counts: bool) -> None:
@@ -101,11 +101,11 @@ class Measured(ABC):
     total: ExactTotal
     """Loss of all positions, weights included."""
     targets: Targets
-    """What it was measured by."""
+    """The true labels, and their weights."""
     scores: Scores
     """What was measured: the scores of the model, or those with costs added."""
     posteriors: Posteriors
-    """What these scores expect of the labels."""
+    """Probabilities of the labels, given these scores."""
 
     @property
     def loss(self) -> float:
@@ -182,7 +182,7 @@ class TrainingObjective(ABC):
     has_unit_slopes: ClassVar[bool] = False
     """Whether slopes are at most 1 for each unit of weight, as those of the likelihood are."""
     adds_costs: ClassVar[bool] = False
-    """Whether what is measured are scores with costs added, and probabilities not the model's."""
+    """Whether costs are added to the scores, so that probabilities are not those of the model."""
 
     @property
     def warm_fifths(self) -> int:

@@ -182,7 +182,7 @@ def _others_that_go(table: Table, node: int, side: str) -> list[str]:
 
 
 def _may_be_outside(table: Table, node: int) -> bool:
-    """Whether a split is on another position than its own."""
+    """Whether a split is on a position other than the current one."""
     is_ancestor = "ancestor" in table and table["ancestor"][node] > 0
     return bool(is_ancestor or table["offset"][node] != 0)
 

@@ -244,6 +244,6 @@ def _check_one_sequence(scopes: NDArray[np.int32], found: NDArray[np.int32], whe
     apart = np.flatnonzero((scopes != GLOBAL) & (found != MISSING) & (scopes != found))
     if len(apart):
         raise ValueError(
-            f"row {apart[0]} of {where} names an event of another sequence than the rest of the "
-            "row; all events of a fact must be in one sequence"
+            f"row {apart[0]} of {where} names an event of a different sequence from the rest of "
+            "the row; all events of a fact must be in one sequence"
         )

@@ -15,7 +15,7 @@ from hedgerow.relational.shape import NEAR, SLOT, VARIABLE, Literal
 
 __all__ = ["Bindings", "Joiner", "cut_by_position", "number_keys"]
 
-# Joined rows that are made at a time, and keys that are sorted: Ctrl-C is heard in between.
+# Number of rows that are joined, or keys that are sorted, at a time: Ctrl-C works in between.
 BLOCK = 1 << 20
 
 
@@ -114,7 +114,7 @@ class Joiner:
     database : Database
         The facts.
     max_bindings : int
-        Bindings of a query that are kept for each position, the first ones.
+        Maximum number of bindings of a query per position; the first ones are kept.
     """
 
     def __init__(self, database: Database, max_bindings: int) -> None:
@@ -190,7 +190,7 @@ class Joiner:
             yield _expand(found, begin, end)
 
     def _is_scoped(self, predicate: str, places: list[int], of_sequences: bool) -> bool:
-        """Whether the sequence is part of the key; a position in it says which one it is."""
+        """Whether the sequence is part of the key; not if a position identifies it already."""
         is_position = self._relation(predicate).is_position
         return of_sequences and not any(is_position[place] for place in places)
 
@@ -249,7 +249,7 @@ def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 def cut_by_position(
     positions: Ids, counts: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Cut rows into blocks of about `BLOCK` entries, of which each row has so many (or one).
+    """Cut rows into blocks of about `BLOCK` entries; ``counts`` are those of each row, None is 1.
 
     The rows of a position are in one block.
     """
@@ -265,7 +265,7 @@ def cut_by_position(
 def _expand(
     found: list[tuple[NDArray[np.int64], ...]], begin: int, end: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows, each as often as it has facts, and those facts."""
+    """The rows, each repeated for every fact that it is joined with, and those facts."""
     rows, facts = [], []
     for order, starts, counts in found:
         rows.append(np.repeat(np.arange(begin, end), counts[begin:end]))

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-# The rank of what is not about a single fact.
+# The rank of queries that are not about a single fact.
 AFTER_FACTS = np.iinfo(np.int64).max
 
 
@@ -58,7 +58,7 @@ class Entries(NamedTuple):
 
 @dataclass(eq=False)
 class Step:
-    """A shape, the constants that fill it, and the shapes that are made of it by a literal more.
+    """A shape, the constants that fill it, and its refinements, which add one literal.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Step:
     constants : (n_instances, n_slots) list of tuples of str
         Constants of the slots, in the order of the shape, that are frequent enough.
     queries : (n_instances,) int64
-        Number of the query that each of them makes, -1 if it is none by itself: if its literals do
-        not all share variables, or some of them are implied by others.
+        Number of the query that each of them forms, -1 if it is not a query by itself: if its
+        literals do not all share variables, or some of them are implied by others.
     steps : list of Step
         Refinements.
     """
@@ -160,7 +160,7 @@ def queries_of(steps: list[Step]) -> Iterator[tuple[int, Query]]:
 
 
 def build_plan(queries: Iterable[Query]) -> list[Step]:
-    """A plan that finds some queries, numbered in their order; literals are joined in theirs."""
+    """A plan that finds some queries, numbered in this order; keeps the order of their literals."""
     root = _Draft(Shape())
     for number, query in enumerate(queries):
         draft = root
@@ -188,7 +188,7 @@ class _Draft:
         return found
 
     def finish(self) -> Step:
-        """The step, with all below it."""
+        """The step, with its refinements."""
         numbers = np.fromiter(self.numbers.values(), np.int64, len(self.numbers))
         steps = [draft.finish() for draft in self.drafts.values()]
         return Step(self.shape, list(self.numbers), numbers, steps)

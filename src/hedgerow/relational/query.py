@@ -12,7 +12,7 @@ from hedgerow.relational.shape import NEAR, SLOT, VARIABLE, Literal, Shape, Term
 
 __all__ = ["Query", "describe_query", "name_query"]
 
-# Names of variables: of positions, and of all else.
+# Names of variables: for positions, and for everything else.
 POSITIONS, OTHERS = "PQRSTU", "XYZVWA"
 AND = " & "
 
@@ -25,7 +25,7 @@ class Query(NamedTuple):
 
     @property
     def canonical(self) -> Query:
-        """The same query in the form that it has a name in."""
+        """The same query in canonical form, from which its name is made."""
         shape, slots = self.shape.canonical
         return Query(shape, tuple(self.constants[slot] for slot in slots))
 
@@ -36,10 +36,10 @@ class Query(NamedTuple):
 
 
 def name_query(shape: Shape, constants: Sequence[str]) -> str:
-    """The name of a query, which no other one has.
+    """The name of a query, which is unique.
 
-    What is said about the position itself stands alone, ``word=cat``; what is said about another
-    one comes after its name: ``previous: word=the``, ``head(P) & P: pos=VERB``.
+    A literal about the position itself stands alone, ``word=cat``; a literal about another position
+    comes after the name of that position: ``previous: word=the``, ``head(P) & P: pos=VERB``.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class _Names:
         return term.kind == NEAR or (is_variable and self._types[term.number] == POSITION)
 
     def subject(self, literal: Literal, form: str) -> str:
-        """What a literal is about, put into a form; empty for the position itself and for none."""
+        """The position that a literal is about, formatted; empty for this position, or none."""
         terms = literal.terms
         if not (terms and self.is_position(terms[0])) or terms[0] == (NEAR, 0):
             return ""
@@ -123,5 +123,5 @@ class _Names:
 
 
 def _quote_if_needed(text: str) -> str:
-    """A constant as it is, unless it could be taken for more than that."""
+    """A constant, quoted if it could be mistaken for a part of the query."""
     return json.dumps(text, ensure_ascii=False) if AND in text or text[:1] == '"' else text

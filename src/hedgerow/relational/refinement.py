@@ -32,7 +32,7 @@ class Language:
     depth : int
         Maximum number of literals.
     window : int
-        How far from the position that a query is about other positions are known by offset.
+        Maximum offset at which a query can refer to other positions.
     max_variables : int
         Maximum number of variables.
     """
@@ -43,9 +43,9 @@ class Language:
     max_variables: int
 
     def refine(self, shape: Shape) -> Iterator[Shape]:
-        """All shapes with one more literal that are, or can still become, of one part.
+        """All shapes with one more literal that are connected, or can still become connected.
 
-        Literals that share no variable are not of one part: their conjunction is a conjunction of
+        Literals that share no variable are not connected: their conjunction is a conjunction of
         queries, which trees find by themselves.
         """
         if len(shape.literals) == self.depth or (shape.literals and not shape.types):

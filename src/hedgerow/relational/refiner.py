@@ -2,8 +2,8 @@
 
 On the side of a split where its query holds, a tree may ask whether the query holds with one more
 literal, whose variables are those of the query or new ones (TILDE). With ``depth`` - 1 literals of
-lookahead, a literal that only introduces variables, and tells nothing by itself, comes with others
-that ask about them.
+lookahead, a literal that only introduces variables, and is not informative by itself, is added
+together with others that use them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Refined", "Refiner"]
 
 
 class Refined(NamedTuple):
-    """A query that another one was refined to, and the positions at which it holds, rising."""
+    """A query that another one was refined to, and the positions at which it holds, ascending."""
 
     name: str
     query: Query
@@ -61,26 +61,26 @@ class Refiner:
         self._shapes: dict[tuple[Shape, int], list[Shape]] = {}
 
     def with_queries(self, features: RelationalFeatures) -> Refiner:
-        """The same with queries that were refined before, which come after those that are there."""
+        """The same with all queries of an earlier run: the current ones, then refined ones."""
         found = Refiner(features, self._facts, self._max_literals)
         if list(found.queries)[: len(self.queries)] != list(self.queries):
             raise ValueError("the queries are not those of the data")
         return found
 
     def can_refine(self, name: str) -> bool:
-        """Whether a query can get more literals, and has not got them yet."""
+        """Whether a query can be refined, and has not been refined yet."""
         shape = self.queries[name].shape
         is_open = bool(shape.types) and len(shape.literals) < self._max_literals
         return is_open and name not in self.refined
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many queries as there may be."""
+        """Whether the maximum number of queries has been reached."""
         return len(self.queries) >= self.max_queries
 
     @property
     def max_queries(self) -> int:
-        """How many there may be."""
+        """Maximum number of queries."""
         return self._features.max_queries
 
     def refine(self, name: str, positions: Ids) -> list[Refined]:
@@ -164,7 +164,7 @@ class Refiner:
             yield Refined(query.name, query, positions)
 
     def _refinements(self, shape: Shape, n_added: int) -> list[Shape]:
-        """Shapes with one more literal about variables, the `n_added`-th on top of a query."""
+        """Shapes with one more literal with variables, the `n_added`-th added to a query."""
         key = (shape, n_added)
         if key not in self._shapes:
             n_more = self._features.depth - n_added + 1

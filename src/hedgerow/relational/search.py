@@ -20,16 +20,16 @@ __all__ = ["Limits", "Search", "are_redundant", "first_instance"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What keeps a search small.
+    """Limits of a search.
 
     Attributes
     ----------
     min_count : int
-        Positions at which a query must hold.
+        Minimum number of positions at which a query must hold.
     max_bindings : int
-        Bindings of a query that are kept for each position.
+        Maximum number of bindings of a query that are kept per position.
     max_queries : int
-        Queries beyond which the search gives up.
+        Maximum number of queries; if there are more, the search raises an error.
     """
 
     min_count: int
@@ -40,21 +40,21 @@ class Limits:
 class Search:
     """Finds all queries of a language that hold at enough positions.
 
-    A query holds at no more positions than the shorter one that it was made of, so that those
-    which are too rare are not refined. Shapes are searched depth first: of the bindings, only
-    those of a shape and of the ones that it was made of are in memory.
+    A refined query holds at no more positions than the query it was made from, so queries that are
+    too rare are not refined. Shapes are searched depth first: only the bindings of the current
+    shape, and of the shapes it was made from, are in memory.
 
     Attributes
     ----------
     steps : list of Step
         The plan by which the queries are found in other data.
     entries : Entries
-        Where they hold in these.
+        Where they hold in this database.
     n_queries : int
-        How many there are; they are numbered in the order of the search, and those of one shape in
+        Number of queries; they are numbered in the order of the search, and those of one shape in
         the order of their constants.
     counts : (n_queries,) int64
-        At how many positions each of them holds.
+        Number of positions at which each of them holds.
     """
 
     def __init__(self, database: Database, language: Language, limits: Limits) -> None:
@@ -176,7 +176,7 @@ def first_instance(shape: Shape, constants: tuple[str, ...]) -> tuple[str, ...]:
 def _is_first(
     constants: Ids, symmetry: tuple[int, ...], slots: tuple[int, ...]
 ) -> NDArray[np.bool_]:
-    """Whether constants come before, or are, those that a symmetry makes of them."""
+    """Whether constants are not sorted after those that a symmetry turns them into."""
     other = np.empty_like(constants)
     other[:, list(symmetry)] = constants
     first = np.ones(len(constants), np.bool_)

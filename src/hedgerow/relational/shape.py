@@ -15,7 +15,7 @@ NEAR, VARIABLE, SLOT = 0, 1, 2
 
 
 class Term(NamedTuple):
-    """What stands at a place of a literal.
+    """An argument of a literal.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Literal(NamedTuple):
 
 
 class Substitution(NamedTuple):
-    """A substitution of variables that maps literals of a shape to literals of it.
+    """A substitution of variables that maps literals of a shape to literals of the same shape.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Substitution(NamedTuple):
     variables : dict
         What each variable is replaced by.
     slots : tuple of pairs
-        A slot, and the one that it meets.
+        A slot, and the slot that it is mapped to.
     equal : frozenset of pairs
         Slots that one variable is replaced by, so that their constants must be the same.
     """
@@ -74,7 +74,7 @@ class Substitution(NamedTuple):
         )
 
     def extend(self, literal: Literal, image: Literal) -> Substitution | None:
-        """Map one more literal; None if no substitution does."""
+        """Map one more literal; None if that is not possible."""
         if literal.predicate != image.predicate:
             return None
         variables, slots, equal = dict(self.variables), list(self.slots), set(self.equal)

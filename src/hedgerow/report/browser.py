@@ -60,7 +60,7 @@ def pack_browser(
     """
     texts = Texts()
     plans = plan_columns(_headline_first(features.texts), reading.sequences.offsets, texts)
-    choice = _choose(reading, _bytes_a_position(reading, features, plans))
+    choice = _choose(reading, _bytes_per_position(reading, features, plans))
     _note_what_is_left_out(reading, features, choice, notes)
     positions, values, reasons = Blob("positions"), Blob("features"), Blob("explanations")
     data = _pack_positions(reading, choice, compared, positions)
@@ -71,10 +71,10 @@ def pack_browser(
     return data, [positions, values, reasons]
 
 
-def _choose(reading: Reading, bytes_a_position: float) -> Choice:
+def _choose(reading: Reading, bytes_per_position: float) -> Choice:
     """As many of the worst sequences as the budget allows; if none fits, a part of the worst."""
     offsets, lengths = reading.sequences.offsets, reading.sequences.lengths
-    most = max(1, int(BUDGET / bytes_a_position))
+    most = max(1, int(BUDGET / bytes_per_position))
     worst_first = np.argsort(reading.scores, kind="stable")
     fits = np.cumsum(lengths[worst_first]) <= most
     chosen = np.sort(worst_first[fits] if fits.any() else worst_first[:1])
@@ -84,7 +84,7 @@ def _choose(reading: Reading, bytes_a_position: float) -> Choice:
     return Choice(chosen, places, begins)
 
 
-def _bytes_a_position(reading: Reading, features: Features, plans: list[Plan]) -> float:
+def _bytes_per_position(reading: Reading, features: Features, plans: list[Plan]) -> float:
     n_bytes = 6.0 + 2 * reading.top_labels.shape[1]
     n_bytes += sum(0.5 if plan.sources else 3 for plan in plans)
     n_bytes += sum(_narrow(column.values[:SAMPLE]).itemsize for column in features.numbers)

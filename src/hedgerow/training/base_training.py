@@ -186,7 +186,7 @@ def check_labels_of_base(
 
 
 def fingerprint_base(base: TrainableBase, seen: Sequences | None, comm: Comm) -> str:
-    """A digest of a base and of the features that it sees, independent of their division."""
+    """A digest of a base and of its features, however sequences are divided among workers."""
     parts: list[Any] = [base.to_state().tensors]
     while seen is not None:
         arrays = [seen.dense, seen.parents, seen.base_scores, *digest_categories(seen)]
@@ -194,7 +194,7 @@ def fingerprint_base(base: TrainableBase, seen: Sequences | None, comm: Comm) ->
             arrays += [seen.fold_scores.nodes, seen.fold_scores.edges]
         entries, sparse = None, seen.sparse
         if sparse is not None:
-            # Of workers all of whose values are 1, these may not be written out.
+            # A worker whose values are all 1 may not store them, although others do.
             values = np.ones(len(sparse.indices)) if sparse.values is None else sparse.values
             entries = sparse.indptr, (sparse.indices, values)
         given = [array for array in arrays if array is not None]

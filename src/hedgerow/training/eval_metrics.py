@@ -30,7 +30,7 @@ from hedgerow.suggestions import suggest
 
 __all__ = ["ALWAYS", "EvalMetric", "EvalMetrics", "Metric", "MetricOrName", "read_eval_metric"]
 
-# Which warnings are ignored holds for all threads of the process, so only one may change it.
+# Warning filters are shared by all threads, so only one thread may change them at a time.
 QUIET = threading.RLock()
 
 
@@ -153,7 +153,7 @@ def read_eval_metric(value: Any) -> tuple[tuple[str, ...], tuple[EvalMetric, ...
     for name in names:
         if names.count(name) > 1:
             raise ValueError(
-                f"eval_metric has two metrics of the name {name!r}; pass a dict to give them names"
+                f"eval_metric has two metrics named {name!r}; pass a dict to give them other names"
             )
     return names, tuple(_read_metric(name, each) for name, each in named if name not in ALWAYS)
 
@@ -232,7 +232,7 @@ def _scorer_class() -> Any:
 
 
 class Answered(BaseEstimator):  # type: ignore[misc]
-    """A stand-in for a model, for scorers, whose X is the predictions."""
+    """A stand-in for a model in scorers: the X that it is given are its predictions."""
 
     def predict(self, X: Any) -> Any:
         """The predictions."""

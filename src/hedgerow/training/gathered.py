@@ -18,7 +18,7 @@ __all__ = ["gather_labelled"]
 
 
 def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64] | None = None) -> Labelled:
-    """The sequences of all workers as those of one alone, by rank or by their identities, (S,).
+    """The sequences of all workers, as of a single one, sorted by rank or by identity, (S,).
 
     Attributes have the same numbers on all workers.
     """

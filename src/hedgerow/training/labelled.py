@@ -46,9 +46,9 @@ class Labelled:
     constraints : Constraints or None
         Constraints on labellings.
     sequence_weights : (S,) or None
-        How much each sequence counts.
+        Weight of each sequence.
     position_weights : (N,) or None
-        How much each position counts, if positions differ within a sequence.
+        Weight of each position, if positions differ within a sequence.
     seen_groups : SeenGroups
         How the X passed to `fit` is divided into sequences, and their ids.
     given : tuple of Potential
@@ -102,7 +102,7 @@ class Labelled:
         )
 
     def weights_of_positions(self) -> NDArray[np.float64] | None:
-        """How much each position counts, (N,); None if all are equal."""
+        """Weight of each position, (N,); None if all are equal."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, self.sequences.lengths)

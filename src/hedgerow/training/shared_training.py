@@ -49,7 +49,7 @@ def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Com
 
 
 def check_same_arguments(arguments: Mapping[str, Any], comm: Comm) -> None:
-    """Raise ValueError unless all workers call `fit` with the same arguments, None being none."""
+    """Raise ValueError unless all workers call `fit` with the same arguments given."""
     if comm.size == 1:
         return
     given = np.array([int(value is not None) for value in arguments.values()])

@@ -39,7 +39,7 @@ class TrainingSet:
     trellis : Trellis
         The trellis of the grammar.
     targets : Targets
-        Labels of the positions, and how much each of them counts.
+        Labels of the positions, and the weight of each.
     pattern_penalties : (P,) or None
         Strength of the L2 penalty of each label pattern, if it is separate.
     seen_groups : SeenGroups

@@ -141,7 +141,7 @@ class Columns(LazyAttributes):
         comm
             The workers; cuts are computed from the data of all of them.
         weights : (N,) or None
-            How much each position counts for the values that are imputed. Cuts do not depend on it.
+            Weight of each position, for the values that are imputed. Cuts do not depend on it.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
@@ -182,9 +182,9 @@ class Columns(LazyAttributes):
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
         """Find the bin of every value, in training data and in new data.
 
-        Categories that did not occur in training are missing, and such attributes are absent; if
-        values are imputed, missing ones have the bin of these. The result does not depend on
-        `n_threads`.
+        Categories that did not occur in training are missing, and such attributes are absent. If
+        the method for missing values is to impute them, they get the bin of the imputed value. The
+        result does not depend on `n_threads`.
         """
         check_schema(self.schema, sequences.schema)
         dense = np.empty((sequences.n_positions, self.n_dense), np.uint8)
@@ -341,7 +341,7 @@ class Columns(LazyAttributes):
     def _imputed(
         self, binned: Binned, max_bins: int, comm: Comm, weights: NDArray[np.float64] | None
     ) -> NDArray[np.uint8]:
-        """Bin that is imputed in each column; attributes of a sparse X have a 0."""
+        """Bin that is imputed in each column, (C,); for attributes, the bin of 0."""
         imputed, n_dense = self._bins_of(0.0), self.n_dense
         n_bins, categorical = self.n_bins[:n_dense], self.categorical[:n_dense]
         imputed[:n_dense] = impute_bins(binned.dense, n_bins, categorical, max_bins, comm, weights)

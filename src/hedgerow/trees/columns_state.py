@@ -93,7 +93,7 @@ def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     rises = cuts[:-1] < cuts[1:]
     starts = offsets[(offsets > 0) & (offsets < len(cuts))]
     rises[starts - 1] = True
-    require(rises.all(), "cuts.values does not rise within a column")
+    require(rises.all(), "cuts.values is not ascending within a column")
     return offsets, cuts
 
 

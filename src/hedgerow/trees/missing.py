@@ -45,7 +45,7 @@ def impute_bins(
     comm
         The workers that share the training data.
     weights : (N,) or None
-        How much each position counts.
+        Weight of each position.
     """
     few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
     imputed = np.ones(bins.shape[1], np.uint8)

@@ -6,15 +6,16 @@ import math
 
 __all__ = ["MANY_POSITIONS", "UNIT_BITS", "count_bits"]
 
-# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31: a sum of both
-# fits one number of 64 bits. For more positions these would be too coarse: then a position has as
-# many units as with 2^20 of them, and sums take two numbers.
+# The gradients of a tree add up to at most 2^30 units, and the curvatures to 2^31: both sums fit
+# into one number of 64 bits. For more than `MANY_POSITIONS` positions these units would be too
+# coarse: there are then as many units per position as with 2^20 positions, and the sums take two
+# numbers.
 UNIT_BITS = 30, 31
 MANY_POSITIONS = 10_000_000
 
 
 def count_bits(n_positions: int) -> tuple[int, int]:
-    """How many units all gradients of a tree have together at most, and all curvatures: 2^n.
+    """Log2 of the maximum number of units of all gradients of a tree, and of all curvatures.
 
     The positions are those of all workers.
     """

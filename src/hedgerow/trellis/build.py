@@ -14,7 +14,7 @@ from hedgerow.trellis.trellis import Trellis
 __all__ = ["build_trellis"]
 
 # The first-order kernel processes all K * K pairs at full speed; the automaton processes only
-# existing pairs, each in the time of this many pairs of the other. Measured for posteriors
+# existing pairs, but takes this many times as long for each. Measured for posteriors
 # (marginals and sums of pairs or arcs; one thread, CPU time, sequences of 40, random pairs, a
 # quarter of all): 3.2 with K = 400 labels, 4.5 with 200, 5 with 100. With fewer labels the
 # automaton's work per label outweighs its arcs: with 5 to 25 % of the pairs it takes 1.3 to 2 times

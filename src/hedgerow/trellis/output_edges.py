@@ -120,7 +120,7 @@ class PatternEdges(OutputEdges, LazyAttributes):
 def _sum_rows(
     values: NDArray[np.float64], wanted: PatternArcs, n_threads: int
 ) -> NDArray[np.float64]:
-    """Sums over some entries of each row, those that are listed together."""
+    """Sums over entries of each row: ``wanted`` lists the entries of each sum."""
     offsets, places = wanted
     own = np.arange(values.shape[1] + 1)
     if np.array_equal(offsets, own) and np.array_equal(places, own[:-1]):

@@ -3,8 +3,8 @@
 
 #include "common.cuh"
 
-// best_t[k] = scores[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row
-// before; a warp for each sequence, whose lanes have labels. from (n_rows, K): the j that gave the
+// best_t[k] = scores[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), minus the maximum of the previous
+// row; one warp per sequence, whose lanes share the labels. from (n_rows, K): the j that gave the
 // maximum.
 extern "C" __global__ void __launch_bounds__(32)
     viterbi(const double* scores, const double* arcs, const i64* offsets, const int* rows, int n,
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(32)
   }
 }
 
-// n_right += rows whose label is that expected, of those that have one; a whole number
+// n_right += number of rows whose label is the expected one, among rows that have a label
 extern "C" __global__ void __launch_bounds__(256)
     count_right(const signed char* labels, const signed char* expected, i64 n_rows,
                 double* n_right) {

@@ -33,15 +33,17 @@ struct Magnitudes {
   }
 };
 
-// Of few labels a thread has all, so that rows are read once; of many a block has that of its y.
+// With few labels, a thread processes all of them, so that rows are read once; with many, a block
+// processes the label blockIdx.y.
 #if N_LABELS <= 8
 #define LABELS_OF_THREAD K
 #else
 #define LABELS_OF_THREAD 1
 #endif
 
-// Derivatives (K, n_rows) of the loss by the scores: gradients, and bounds of the curvatures; zeros
-// where a row takes no part. The gradients are slopes (n_rows, K), or those of the likelihood.
+// Derivatives (K, n_rows) of the loss with respect to the scores: gradients, and bounds on the
+// curvatures; zeros for rows that are not used. The gradients are slopes (n_rows, K), or those of
+// the likelihood.
 extern "C" __global__ void __launch_bounds__(256, LABELS_OF_THREAD <= 5 ? 4 : 2)
     derive(const double* marginals, const double* slopes, const float* gammas,
            const signed char* labels, const double* scales, const u8* selected, int n_rows,
@@ -75,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256, LABELS_OF_THREAD <= 5 ? 4 : 2)
                                                                                 partial);
 }
 
-// counts (K, 2): examples of each label, and those of them where it was observed
+// counts (K, 2): number of examples of each label, and of those where the label was observed
 extern "C" __global__ void __launch_bounds__(256)
     count_observed(const float2* derivatives, const signed char* labels, int n_rows, u64* counts) {
   const int k = blockIdx.y;
@@ -92,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(256)
   atomicAdd(counts + 2 * k + 1, n_observed);
 }
 
-// Keeps all examples where the label was observed, and draws `ratio` as many others. These count
-// for all in the mean (0), as much as any other (1), or together as much as the observed (2).
+// Keeps all examples where the label was observed, and draws `ratio` times as many others.
+// `weighting` determines the weight of these: 0, they have the total weight of all others; 1, each
+// has weight 1; 2, they have the total weight of the observed ones.
 extern "C" __global__ void __launch_bounds__(256)
     draw_others(float2* derivatives, const signed char* labels, const u64* identities, int n_rows,
                 const u64* counts, const u64* key, double ratio, int weighting, double* partial) {
@@ -120,20 +123,22 @@ extern "C" __global__ void __launch_bounds__(256)
   magnitudes.write(k, partial);
 }
 
-// The power of two of which a sum has up to 2^n_bits, and each number up to 2^bits_of_each.
+// The smallest power of two such that the sum is at most 2^n_bits of it, and each number at most
+// 2^bits_of_each.
 __device__ __forceinline__ double choose_unit(double sum, double largest, int n_bits,
                                               int bits_of_each) {
   const int of_sum = (sum > 0 ? ilogb(sum) + 1 : 0) - n_bits;
   const int of_each = largest > 0 ? ilogb(largest) + 1 - bits_of_each : of_sum;
   return ldexp(1.0, of_sum > of_each ? of_sum : of_each);
 }
-// How many numbers may be added up such that the sum stays below about 2^31.
+// Number of terms that can be added up such that the sum stays below about 2^31.
 __device__ __forceinline__ double count_safe(double sum, double largest, double unit) {
   return sum / unit <= 0x1p31 ? 0x1p30 : fmax(1.0, 0x1p30 / (largest / unit + 1.0));
 }
 
-// units (K, 2): of gradients, which have up to 2^gradient_bits units together, and of curvatures.
-// n_safe (K,): how many examples may be added up in 32 bits. Also makes the roots of the trees.
+// units (K, 2): the unit of gradients, whose sum is at most 2^gradient_bits units, and of
+// curvatures. n_safe (K,): number of examples that can be added up in 32 bits. Also initialises the
+// counters of examples and nodes.
 extern "C" __global__ void __launch_bounds__(32)
     choose_units(const double* partial, int n_partial, int gradient_bits, int curvature_bits,
                  double* units, int* n_safe, int* n_examples, Sum* totals, int* n_nodes) {
@@ -172,7 +177,7 @@ __device__ __forceinline__ Example round_to_units(float2 derivatives, double per
   return {gradient, curvature > 1 ? curvature : 1};
 }
 
-// rows and examples (K, n_rows): those that count, in any order
+// rows and examples (K, n_rows): those that are used, in any order
 extern "C" __global__ void __launch_bounds__(256)
     collect_examples(const float2* derivatives, int n_rows, const double* units, int* n_examples,
                      Sum* totals, int* rows, Example* examples) {

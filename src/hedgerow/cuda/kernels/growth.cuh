@@ -1,11 +1,11 @@
 // Growth: which nodes are split, and where their examples go.
 //
-// All trees grow at the same time, a step after the other. In a step the nodes are split that, by
-// what is known so far, will be: each tree is grown in thought, the node of the largest gain first,
-// until it has all its leaves. What lies below nodes that were not split before is not known then,
-// and only takes the place of others; so a node that belongs to the tree is split as soon as its
-// parent was, and after as many steps as a tree may be deep it is known. Where all nodes will be
-// split in the end, the order does not matter.
+// All trees grow at the same time, step by step. Each step simulates best-first growth with the
+// splits known so far: the node with the largest gain is split first, until the tree has all its
+// leaves. The nodes that this splits and that have no children yet are split for real. Nodes below
+// these are not known yet; they could only take the place of others. So a node of the final tree is
+// split in the step after its parent, and the tree is complete after as many steps as its maximum
+// depth. If all nodes will be split in the end, the order does not matter.
 #pragma once
 
 #include "histograms.cuh"
@@ -26,7 +26,7 @@ __device__ void open_node(OpenNode& open, Node& node, Sum total, int depth, u64 
   node.weight = (float)weight_of(total, units);
 }
 
-// Roots, a thread for each tree; nodes (K,) and starts (K + 1,) say which examples to count.
+// Creates the roots, one thread per tree; counted (K,) and starts (K + 1,): the examples to count.
 extern "C" __global__ void plant(const int* n_examples, const Sum* totals, const double* units,
                                  const double* all_rules, OpenNode* open, Node* nodes,
                                  int max_nodes, int* counted, i64* starts) {
@@ -54,8 +54,8 @@ __device__ void split_node(int at, int left, OpenNode* open, Node* nodes, const 
             place + 1, units, rules);
 }
 
-// The node of the largest gain that may be split now, the oldest of equals; -1: there is none.
-// numbers (max_nodes,): the age of those that may be, else -1.
+// The node with the largest gain that may be split now, the oldest one in a tie; -1 if there is
+// none. numbers (max_nodes,): the order in which such nodes were created, -1 for all others.
 __device__ int best_node(const Node* nodes, const int* numbers, int n_nodes) {
   double gain = -1.0;
   int number = 0x7FFFFFFF, found = -1;
@@ -79,8 +79,8 @@ __device__ int best_node(const Node* nodes, const int* numbers, int n_nodes) {
   return found;
 }
 
-// What a warp has to choose the nodes of a tree from, and where it lists them. `numbers`
-// (max_nodes,) is scratch.
+// The nodes of a tree from which a warp chooses those to split, and the list of the chosen ones.
+// `numbers` (max_nodes,) is scratch.
 struct Chooser {
   OpenNode* open;
   Node* nodes;
@@ -88,7 +88,7 @@ struct Chooser {
   const Rules& rules;
   int *numbers, *chosen, max_chosen;
 
-  // Nodes that have a split but no children yet are split, and listed. Returns how many were.
+  // Splits and lists all nodes that have a split but no children yet; returns their number.
   __device__ int split_all(int n_nodes) const {
     int n_chosen = 0;
     for (int first = 0; first < n_nodes; first += 32) {
@@ -105,8 +105,8 @@ struct Chooser {
     return n_chosen < max_chosen ? n_chosen : max_chosen;
   }
 
-  // The same for nodes that will be splits of the tree, by what is known so far; or, at the end,
-  // marks those that are.
+  // The same for nodes that best-first growth splits, by what is known so far; or, at the end,
+  // marks the splits of the final tree.
   __device__ int split_best(int n_nodes, int max_leaves, bool is_last) const {
     const int lane = lane_of_warp();
     int n_chosen = 0, n_numbers = 1;
@@ -158,9 +158,9 @@ __device__ void plan(int n_segments, i64* starts, SizeOf size_of) {
   }
 }
 
-// Chooses the nodes to split next, and plans how their examples are parted; or, at the end
-// (is_last), marks those that are splits of the tree. One block, a warp for each tree. Segments
-// are (tree, number among the chosen). numbers (K, max_nodes) is scratch.
+// Chooses the nodes to split next, and plans how their examples are partitioned; or, at the end
+// (is_last), marks the splits of the final tree. One block, one warp per tree. Segments are (tree,
+// number among the chosen). numbers (K, max_nodes) is scratch.
 extern "C" __global__ void __launch_bounds__(1024)
     choose_nodes(int best_first, int is_last, int max_leaves, const double* units,
                  const double* all_rules, OpenNode* open, Node* nodes, int max_nodes, int* n_nodes,
@@ -199,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(1024)
   });
 }
 
-// Gives children their examples, and says which of two is to be counted: the smaller one. It gets a
-// histogram of its own, and the other one that of the parent.
+// Gives children their examples, and chooses the one to be counted, the smaller one. It gets a new
+// histogram, and the other one that of the parent.
 extern "C" __global__ void __launch_bounds__(1024)
     plan_counts(OpenNode* open, int max_nodes, const int* chosen, const int* n_chosen,
                 int max_chosen, const int* cursors, const double* units, const double* all_rules,
@@ -228,8 +228,8 @@ extern "C" __global__ void __launch_bounds__(1024)
   });
 }
 
-// Examples of the left child go to the front of the node's place in the other list, those of the
-// right one to its back, in any order. cursors (K max_chosen, 2): how many did.
+// Moves examples to the other list: those of the left child to the front of the node's range, those
+// of the right child to its back, in any order. cursors (K max_chosen, 2): how many of each so far.
 extern "C" __global__ void __launch_bounds__(256, 5)
     partition(const u8* columns, NEIGHBOURS, const OpenNode* open, const Node* nodes, int max_nodes,
               const int* chosen, int max_chosen, const i64* starts, int n_segments, int n_rows,
@@ -314,7 +314,8 @@ extern "C" __global__ void __launch_bounds__(256, 5)
   }
 }
 
-// Makes tree 0 that of output 1 with values of the opposite sign: of two labels one says all.
+// Copies the tree of output 1 to output 0, with values of the opposite sign: with two labels, one
+// tree determines the other.
 extern "C" __global__ void __launch_bounds__(256) mirror(Node* nodes, int max_nodes, int* n_nodes) {
   for (int i = threadIdx.x; i < n_nodes[1]; i += 256) {
     nodes[i] = nodes[max_nodes + i];

@@ -1,7 +1,7 @@
-// Histograms: what the examples of a node add up to, bin by bin.
+// Histograms: sums over the examples of a node, by bin.
 //
-// Work is a list of segments, the examples of a node each; starts (n_segments + 1,) are the sums of
-// their sizes before each. Blocks have equal shares of it.
+// The work is a list of segments, each with the examples of one node; starts (n_segments + 1,) are
+// the cumulative sums of their sizes. It is divided equally among the blocks.
 #pragma once
 
 #include "examples.cuh"
@@ -12,7 +12,7 @@ struct Counted {
   const int *rows, *rows_odd;
   const Example *examples, *examples_odd;
   int n_rows;
-  const int* n_safe;  // (K,) how many examples may be added up in 32 bits
+  const int* n_safe;  // (K,) number of examples that can be added up in 32 bits
   const OpenNode* open;
   int max_nodes;
   const int* nodes;  // (n_segments,)
@@ -69,13 +69,13 @@ __device__ __forceinline__ void add_to(Sum& sum, u32 gradient, u32 curvature) {
   atomicAdd((u64*)&sum.curvature, (u64)curvature);
 }
 
-// A tile is some columns at one offset, whose histogram fits into shared memory. Of every column
-// there is a slot for missing values, one for each bin, and one for what is outside of sequences.
+// A tile is some columns at one offset, whose histogram fits into shared memory. Every column has a
+// slot for missing values, one for each bin, and one for positions outside of sequences.
 struct Tile {
   int offset, first_word, n_words, first_slot, n_slots;
 };
 
-// Where a slot is in shared memory: columns of few bins lie in different banks.
+// Index of a slot in shared memory: columns with few bins are in different banks.
 __device__ __forceinline__ int place_of(int slot) { return slot + (slot >> 4); }
 
 #define AT_ONCE 4  // examples of a thread whose loads are under way at the same time
@@ -139,9 +139,9 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// The same for columns of one or two bins that never miss a value: lanes have a word of columns
-// each, and add up in registers what is in the second bins. Blocks of the same y have 32 words at
-// one offset.
+// The same for columns of one or two bins without missing values: each lane has one word of
+// columns, and sums the examples in the second bins in registers. Blocks with the same blockIdx.y
+// have 32 words at one offset.
 extern "C" __global__ void __launch_bounds__(256)
     count_pairs_of_bins(const u32* bins, int n_words, const int* slots, const int* n_bins,
                         int slots_of_offset, int first_offset, NEIGHBOURS, COUNTED,
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const Neighbours neighbours AS_NEIGHBOURS;
   const Counted counted AS_COUNTED;
   __shared__ u32 gradients[4][32], curvatures[4][32];
-  __shared__ u32 totals[2][2];  // of all examples, and of those that look outside of the sequence
+  __shared__ u32 totals[2][2];  // of all examples, and of those whose offset is outside
   const int n_parts = (n_words + 31) / 32, o = blockIdx.y / n_parts, offset = first_offset + o;
   const int lane = lane_of_warp(), warp = threadIdx.x >> 5;
   const int first_word = 32 * (blockIdx.y % n_parts), word = first_word + lane;

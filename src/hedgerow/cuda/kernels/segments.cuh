@@ -3,7 +3,7 @@
 
 #include "common.cuh"
 
-// The segment that has place `at`; starts (n + 1,) say where they begin and end, some are empty.
+// The segment that contains index `at`; starts (n + 1,) are their bounds; segments may be empty.
 __device__ __forceinline__ int find_segment(const i64* starts, int n, i64 at) {
   int low = 0, high = n;
   while (high - low > 1) {

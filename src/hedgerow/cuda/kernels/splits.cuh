@@ -28,8 +28,8 @@ __device__ __forceinline__ bool may_split(const OpenNode& node, int max_depth, c
          weight_of(node.total, units) >= 2.0 * rules.min_child_weight;
 }
 
-// The best cut that a warp has seen: of the largest gain, and among equals the first, by column,
-// offset, place among the bins, and who goes left besides.
+// The best cut that a warp has seen: the one with the largest gain, and in a tie the first one, by
+// column, offset, place among the bins, and whether missing values and positions outside go left.
 struct Cut {
   double gain;
   u64 order;  // place << 2 | ways, below the number of the feature
@@ -49,7 +49,7 @@ __device__ __forceinline__ Cut exchange(const Cut& cut, int mask) {
 }
 
 struct FeatureSums {
-  const Sum* bins;  // of missing values, of bins 1 to n_bins, and of what is outside
+  const Sum* bins;  // of missing values, of bins 1 to n_bins, and of positions outside
   int n_bins;
   const u8* sorted;  // bins of categories in the order in which they are cut; null: as they are
   int n_sorted;
@@ -60,14 +60,15 @@ struct FeatureSums {
   __device__ Sum at(int place) const { return bins[sorted ? sorted[place] : place + 1]; }
 };
 
-// What cuts of a node are compared by.
+// What is needed to compare the cuts of a node.
 struct Search {
   Sum total;
   double node_score;
   const double* units;
   const Rules& rules;
 
-  // The cuts at a place of a feature: who goes left besides `left`, its bins up to there.
+  // The cuts at a place of a feature: `left` is the sum of its bins up to there; missing values and
+  // positions outside may also go left.
   __device__ __forceinline__ void look_at(const FeatureSums& feature, u64 number, int place,
                                           Sum left, Cut& best) const {
     const Sum missing = feature.missing(), outside = feature.outside();
@@ -88,7 +89,7 @@ struct Search {
   }
 };
 
-// All cuts of a feature of few bins, by a single lane.
+// All cuts of a feature with few bins, by a single lane.
 __device__ void search_alone(const FeatureSums& feature, u64 number, const Search& search,
                              Cut& best) {
   Sum left{0, 0};
@@ -120,7 +121,7 @@ __device__ void search_feature(const FeatureSums& feature, u64 number, const Sea
   }
 }
 
-// Categories in the order of the steps that they would take as leaves, those that occur.
+// The categories that occur, sorted by the value that each would have as a leaf.
 __device__ int sort_categories(const Sum* bins, int n_bins, const double* units, const Rules& rules,
                                double* keys, u8* sorted) {
   const int lane = lane_of_warp();
@@ -144,8 +145,9 @@ __device__ int sort_categories(const Sum* bins, int n_bins, const double* units,
   return n_seen;
 }
 
-// Writes the best split of a node. What does not occur here goes to the heavier side; missing
-// values of a column that never misses any go the way of what is outside, if that occurs.
+// Writes the best split of a node. What does not occur here goes to the side with the larger
+// weight; missing values of a column that never has any go where positions outside go, if those
+// occur.
 __device__ void write_split(const Cut& cut, int column, int offset, const FeatureSums& feature,
                             bool may_miss, OpenNode& node, Node& out) {
   const int place = (int)(cut.order >> 2) & ((1 << (PLACE_BITS - 2)) - 1);
@@ -173,18 +175,18 @@ __device__ void write_split(const Cut& cut, int column, int offset, const Featur
     if (bin == 0 || feature.bins[bin].is_empty()) out.set[bin >> 5] |= 1u << (bin & 31);
 }
 
-#define NODE_COLUMNS 2  // purpose of random numbers, as feature_choice.cpp has it
+#define NODE_COLUMNS 2  // purpose of random numbers, as in feature_choice.cpp
 
-// Draws a number for each feature that a tree may use; those of a node are as many as are wanted,
-// with the lowest numbers. All threads of a block take part.
+// Draws a number for each feature that a tree may use; a node may use the n_wanted features with
+// the smallest numbers. All threads of a block take part.
 struct NodeFeatures {
   u64 key;
-  u64 limit;  // the highest of the lowest numbers
+  u64 limit;  // the largest of these numbers
 
   __device__ u64 draw(int feature) const { return derive_key(key, feature); }
   __device__ bool has(int feature) const { return draw(feature) <= limit; }
 
-  // The limit, bit by bit: it has a 1 if too few numbers have a 0 there and begin like it.
+  // Finds the limit bit by bit: a bit is 1 if too few numbers with the same higher bits have a 0.
   __device__ void choose(const u8* features, int n_features, int n_wanted) {
     __shared__ int n_found;
     int n_below = 0;
@@ -207,8 +209,8 @@ struct NodeFeatures {
 };
 
 // The best splits of new nodes: roots, or the children of those that were chosen. The histogram of
-// one child was counted; that of the other is its parent's, in whose place it stands, less the
-// first. Features are (column, offset); `features` (K, n_columns n_offsets) has 0 for those that
+// one child was counted; that of the other is its parent's, which it replaces, minus the first.
+// Features are (column, offset); `features` (K, n_columns n_offsets) has 0 for those that
 // a tree may not use, null: it may use all. Of these a node may use n_of_node, chosen by a key; 0:
 // all. The features of a node are shared among n_parts blocks, whose best cuts are in
 // cuts (K, number of nodes, n_parts); n_found (K, number of nodes) is 0 before and afterwards. With
@@ -254,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   const Search search{total, score_of(total, units, rules), units, rules};
   const double least = rules.min_split_gain > 1e-6 ? rules.min_split_gain : 1e-6;
-  Cut best{least, 0, {0, 0}};  // the first that gains more comes first
+  Cut best{least, 0, {0, 0}};  // a split must have a larger gain
   const int n_features = n_columns * n_offsets;
   const int first = (int)((i64)n_features * part / n_parts);
   const int stop = (int)((i64)n_features * (part + 1) / n_parts);

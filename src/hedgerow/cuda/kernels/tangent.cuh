@@ -1,14 +1,14 @@
-// How marginals change along a direction of the scores.
+// Derivatives of marginals along a direction of the scores.
 #pragma once
 
 #include "trellis.cuh"
 
-// A warp for each sequence, whose lanes have labels. With a dot for derivatives along `direction`
+// One warp per sequence, whose lanes share the labels. With a dot for derivatives along `direction`
 // (n_rows, K), and rows that sum to 1,
 //   alpha_t = f_t (E' alpha_{t-1}) / c_t,  alpha._t = f_t (E' alpha._{t-1}) / c_t + v_t alpha_t,
-// less alpha_t times the sum of alpha._t; likewise for the messages from the right. Fills
-// tangents (n_rows, K) of the marginals, and adds to sums (gridDim.x, K, K), which are zeros, what
-// the derivatives of label pairs sum up to. alphas and moves (n_rows, K) are scratch.
+// minus alpha_t times the sum of alpha._t; likewise for the messages from the right. Fills
+// tangents (n_rows, K) of the marginals, and adds the derivatives of expected label pairs to sums
+// (gridDim.x, K, K), which are zeros. alphas and moves (n_rows, K) are scratch.
 extern "C" __global__ void __launch_bounds__(32)
     find_tangents(const double* scores, const double* factors, const i64* offsets, const int* rows,
                   int n, const double* direction, const int* lost, double* alphas, double* moves,

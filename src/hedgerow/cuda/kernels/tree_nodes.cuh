@@ -1,10 +1,10 @@
-// Nodes of trees, and what they ask.
+// Nodes of trees, and their splits.
 #pragma once
 
 #include "common.cuh"
 
-// What examples add up to, in whole units of each tree's own: integers, so that sums do not depend
-// on their order. Curvatures of examples are at least 1.
+// Sums over examples, in units that each tree has of its own: integers, so that sums do not depend
+// on the order. Curvatures of examples are at least 1.
 struct Sum {
   i64 gradient, curvature;
 
@@ -22,20 +22,20 @@ __device__ __forceinline__ Sum operator-(Sum a, Sum b) {
 #define BY_SET 0x400
 #define WAYS_BITS 11
 
-// As the core reads it, 64 bytes.
+// 64 bytes, in the layout that the core reads.
 struct Node {
-  int column;  // that a split asks about; -1: a leaf
-  int offset;  // at which position, from the one that is scored
-  u32 ways;    // the last bin that goes left, and what of the above goes left
+  int column;  // column of a split; -1: a leaf
+  int offset;  // its position, relative to the one that is scored
+  u32 ways;    // the last bin that goes left, and flags from the list above
   int left;    // the left child, before the right one, counted from the tree's first; -1: a leaf
   double gain;
-  float value;   // that a leaf adds
+  float value;   // value of a leaf
   float weight;  // sum of curvatures
-  u32 set[8];    // a bit for each bin that goes left, where BY_SET
+  u32 set[8];    // if BY_SET: one bit for each bin, 1 if it goes left
 };
 
-// A node while the tree grows. Its examples are begin to begin + count of its tree's, in one of two
-// lists: that of its depth's parity.
+// A node while the tree grows. Its examples are begin to begin + count of those of its tree, in one
+// of two lists, for even and for odd depths.
 struct OpenNode {
   Sum total, on_left;
   int begin, count, depth;
@@ -51,7 +51,7 @@ __device__ __forceinline__ bool goes_left(u32 ways, const u32* set, int bin, boo
   return bin == 0 ? (ways & MISSING_LEFT) != 0 : bin <= (int)(ways & 255);
 }
 
-// Where rows are in their sequences, for columns that are looked at at other positions.
+// Places of rows in their sequences, for splits on other positions.
 struct Neighbours {
   const int* position;  // (n_rows,) of a row; -1: padding
   const int* row;       // (N,) of a position

@@ -1,5 +1,5 @@
 // Trees: from derivatives of the loss to the trees of a round, one for each label, and from trees
-// to scores. Numbers are those of the CPU to the last bit.
+// to scores. The results are the same as on the CPU, to the last bit.
 #include "examples.cuh"
 #include "growth.cuh"
 #include "histograms.cuh"

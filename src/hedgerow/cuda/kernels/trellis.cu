@@ -1,4 +1,4 @@
-// Forward-backward, derivatives of the loss, and labels: all that is worked out of scores.
+// Forward-backward, derivatives of the loss, and labels: everything that is computed from scores.
 #include "trellis.cuh"
 #if N_LABELS <= 8
 #include "trellis_few.cuh"

@@ -2,7 +2,7 @@
 // for few and for many labels share.
 //
 // A piece is a sequence, or a part of a long one. Position t of piece c has row first[c] + STEP t:
-// of few labels 32 pieces lie interleaved, so that the threads of a warp read neighbouring rows.
+// with few labels, 32 pieces are interleaved, so that the threads of a warp read neighbouring rows.
 #pragma once
 
 #include "common.cuh"
@@ -13,14 +13,14 @@
 #define STEP 1
 #endif
 
-// Below this an entry of a row may have lost digits: the sequence is given up, and done again in
-// log space by the caller.
+// Entries of a row below this may have lost precision: the sequence is marked as lost, and the
+// caller computes it again in log space.
 #define SMALLEST 1e-140
 
 struct Pieces {
   const int* first;     // (n,) row of the first position
   const int* length;    // (n,)
-  const int* sequence;  // (n,) that a piece belongs to
+  const int* sequence;  // (n,) the sequence that a piece belongs to
   const int* before;    // (n,) label before the piece, -1 where a sequence begins
   int n;
 
@@ -86,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(256)
   sums[j] = sum;
 }
 
-// The losses of sequences that are not lost, as the same sums over 256 threads each time;
-// totals[0], and totals[1] = number of sequences that are.
+// totals[0] = sum of the losses of sequences that are not lost, always in the same order;
+// totals[1] = number of sequences that are lost.
 extern "C" __global__ void __launch_bounds__(256)
     sum_losses(const double* losses, const int* lost, int n, double* totals) {
   __shared__ double of_warps[2][8];

@@ -1,8 +1,8 @@
-// Forward-backward with up to 8 labels: a thread for each piece.
+// Forward-backward with up to 8 labels: one thread per piece.
 //
 // Long sequences are cut into pieces. What a piece does to any row that enters it is a product of
 // matrices; a scan over these products gives the rows that enter each piece from either side, and
-// then all pieces are worked on at the same time.
+// then all pieces are processed at the same time.
 #pragma once
 
 #include "trellis.cuh"
@@ -13,7 +13,7 @@ typedef double Accumulator;
 typedef float Accumulator;  // registers are scarce
 #endif
 
-// Of a block that works on the pieces of a sequence: shared memory has a matrix for each.
+// Threads of a block that scans the pieces of a sequence: shared memory has a matrix for each.
 #define SCAN_THREADS (N_LABELS <= 6 ? 128 : 64)
 
 __device__ __forceinline__ void load_row(const double* table, int row, double* out) {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void set_identity(double* matrix) {
   }
 
 // alpha_t[k] = exp(scores[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by its sum.
-// losses[c] = log Z - score of the labels, as far as the piece has a part in it. The message
+// losses[c] = log Z - score of the labels, the part that the piece contributes. The message
 // beta_{t-1->t} of the mixing rates (Chen et al., 2015, Eq. 17) is messages.x * (that before the
 // piece) + messages.y.
 extern "C" __global__ void __launch_bounds__(128)
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(128)
     float rate = 0.0f;
     if (has_before) {
       row_times(alpha, E, s);
-      // Of labels that are impossible at t nothing can be learnt.
+      // Labels that are impossible at t are left out.
       double possible[K];
       UNROLL for (int k = 0; k < K; ++k) possible[k] = f[k] > 0 ? s[k] : 0.0;
       MIXING_RATE(rate, alpha, possible, E[i * K + j])
@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(128)
       after[k] = 0;
     }
     int row = first[c] + STEP * (length[c] - 1);
-    // The arc into the piece is its own, so that it takes one step more.
+    // The arc into the piece belongs to it, so it takes one more step.
     for (int t = length[c] - 1; t >= (has_before ? -1 : 0); --t, row -= STEP) {
       double alpha[K];
       float from_previous = from_first;

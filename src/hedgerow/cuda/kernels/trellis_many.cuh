@@ -1,5 +1,5 @@
-// Forward-backward with more than 8 labels: a lane for each label, a group of one or more warps for
-// each sequence.
+// Forward-backward with more than 8 labels: one lane per label, a group of one or more warps per
+// sequence.
 #pragma once
 
 #include "trellis.cuh"
@@ -26,7 +26,7 @@ struct Group {
     else
       __syncthreads();
   }
-  // Of all lanes, in each of them.
+  // The sum over all lanes, for each of them.
   template <class T>
   __device__ T sum(T x) const {
     x = warp_sum(x);
@@ -50,7 +50,7 @@ struct Group {
   }
 };
 
-// The lane with the largest value, the first of equals.
+// The lane with the largest value, the first one in a tie.
 __device__ __forceinline__ int Group::first_of(double x, bool takes_part) const {
   const double largest = max(takes_part ? x : -INFINITE);
   const u32 votes = __ballot_sync(~0u, takes_part && x == largest);
@@ -94,7 +94,7 @@ __device__ __forceinline__ int Group::first_of(double x, bool takes_part) const 
     rate = fminf(fmaxf(1.0f - total, 0.0f), 1.0f);                                                 \
   }
 
-// As the kernels for few labels, see there; sequences are not cut.
+// Like the kernels for few labels, see trellis_few.cuh; sequences are not cut.
 extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
     forward(const double* scores, const double* arcs, const double* factors, PIECES,
             const signed char* labels, const double* entering, double* alphas, float2* messages,
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(LANES* GROUPS)
              const int* lost, const float2* messages, const signed char* labels, double* marginals,
              float* gammas, double* partial) {
   MAKE_GROUP
-  // Of label pairs (i, lane).
+  // Sums for the label pairs (i, lane).
   double pairs[K];
   float curvatures[K];
   UNROLL_LABELS for (int i = 0; i < K; ++i) pairs[i] = curvatures[i] = 0;

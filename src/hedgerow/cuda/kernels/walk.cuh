@@ -4,10 +4,10 @@
 #include "segments.cuh"
 #include "tree_nodes.cuh"
 
-// A node, as small as a walk needs it.
+// A node, reduced to what a walk needs.
 struct alignas(8) Step {
-  u32 asked;   // 2^8 + the offset, and above them the column; of a leaf its value
-  u32 onward;  // ways of the node, and above them 1 + the left child; 0: a leaf
+  u32 asked;   // 2^8 + the offset in the low bits, above them the column; the value of a leaf
+  u32 onward;  // ways of the node in the low bits, above them 1 + the left child; 0: a leaf
 
   __device__ bool is_leaf() const { return onward == 0; }
   __device__ int left() const { return (int)(onward >> WAYS_BITS) - 1; }
@@ -20,8 +20,8 @@ __device__ __forceinline__ Step step_of(const Node& node) {
           (u32)(node.left + 1) << WAYS_BITS | node.ways};
 }
 
-// What the leaf of a tree adds at a row. The steps are in shared memory, or null: then nodes are
-// read where they are.
+// What the leaf of a tree adds at a row. The steps are in shared memory; if null, nodes are read
+// from global memory.
 __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int row,
                                        const Neighbours& neighbours, const u8* bins, int n_bytes) {
   Step step = steps ? steps[0] : step_of(nodes[0]);
@@ -36,7 +36,8 @@ __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int
 }
 
 // out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each.
-// Blocks of the same y have n_outputs of the trees in shared memory. bins (n_rows, n_bytes)
+// Blocks with the same blockIdx.y have n_outputs of the trees in shared memory. bins (n_rows,
+// n_bytes)
 extern "C" __global__ void __launch_bounds__(256)
     add_round(const Node* nodes, int n_nodes, const double* weights, int n_outputs, const u8* bins,
               int n_bytes, NEIGHBOURS, int n_rows, const double* scores, double* out) {
@@ -58,11 +59,11 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// The same with any number of trees of each output, one after the other. Blocks of the same y have
-// the outputs groups[y] to groups[y + 1] - 1. They copy some trees into shared memory, which has
-// room for `capacity` nodes, walk these for all their rows, and go on to the next ones; with 0 they
-// read nodes where they are. Trees, each by its first node and its size, are those of output k from
-// starts[k] to starts[k + 1] - 1.
+// The same with any number of trees per output, one after the other. Blocks with blockIdx.y = y
+// have the outputs groups[y] to groups[y + 1] - 1. They copy some trees into shared memory, which
+// has space for `capacity` nodes, walk these for all their rows, and continue with the next ones;
+// if it is 0, they read nodes from global memory. Trees starts[k] to starts[k + 1] - 1 are those of
+// output k; `first` and `sizes` are the first node and the number of nodes of each tree.
 extern "C" __global__ void __launch_bounds__(256)
     add_trees(const Node* nodes, const i64* first, const int* sizes, const double* weights,
               const int* starts, const int* groups, int capacity, const u8* bins, int n_bytes,
@@ -102,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(256)
   } while (stop < end);
 }
 
-// Puts the bins (n, n_columns) of positions where their rows are in by_row (n_rows, n_bytes), and
-// says which rows are whose neighbours; misses[c] = 1 if any position misses a value of column c.
+// Copies the bins (n, n_columns) of positions to their rows in by_row (n_rows, n_bytes), and fills
+// the arrays of Neighbours; misses[c] = 1 if column c has a missing value at any position.
 extern "C" __global__ void __launch_bounds__(256)
     lay_out(const u8* bins, int n_columns, int n, const i64* offsets, int n_sequences, int n_bytes,
             int* position, const int* row, u8* before, u8* after, u8* by_row, u8* misses) {
@@ -121,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// columns (n_columns, n_rows) = bins (n_rows, n_bytes), turned
+// columns (n_columns, n_rows) = bins (n_rows, n_bytes), transposed
 extern "C" __global__ void __launch_bounds__(256)
     transpose_bins(const u8* bins, int n_bytes, int n_columns, int n_rows, u8* columns) {
   for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid())

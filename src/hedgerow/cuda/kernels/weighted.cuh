@@ -9,10 +9,10 @@
 //   m_0(k) = w_0 P(y_0 = k),
 //   m_t(k) = sum_j (m_{t-1}(j) - (w_{t-1} - w_t) [j = y_{t-1}]) P(y_t = k | y_{t-1} = j),
 //   P(y_t = k | y_{t-1} = j) = E[j, k] v_t[k] / beta_{t-1}[j],  beta_{t-1} = E v_t,
-// with v_t[k] = exp(scores[t, k]) beta_t[k], divided by its sum. A warp for each sequence, whose
-// lanes have labels. Fills slopes (n_rows, K), expected minus observed counts, and losses (n,);
-// adds to sums (gridDim.x, K, K), which are zeros, the expected label pairs, to be multiplied by
-// the factors of the arcs. weights (n_rows,)
+// with v_t[k] = exp(scores[t, k]) beta_t[k], divided by its sum. One warp per sequence, whose
+// lanes share the labels. Fills slopes (n_rows, K), expected minus observed counts, and losses
+// (n,); adds the expected label pairs, to be multiplied by the factors of the arcs, to sums
+// (gridDim.x, K, K), which are zeros. weights (n_rows,)
 extern "C" __global__ void __launch_bounds__(32)
     weigh_positions(const double* scores, const double* factors, const i64* offsets,
                     const int* rows, int n, const signed char* labels, const double* weights,

@@ -1,6 +1,6 @@
 // The browser of sequences: a list of them, the positions of one, the features of a position.
 
-// Pieces of the strip that stands for a long sequence.
+// Number of pieces of the strip that represents a long sequence.
 const STRIP = 60;
 
 class Browser {
@@ -56,7 +56,7 @@ class Browser {
     this.timeline.offerFeatures(this.all.features.columns);
     this.timeline.paint();
     this.nameColumns();
-    if (this.state.query) this.update(); // it may ask for features
+    if (this.state.query) this.update(); // it may search features
     this.sequenceList.paint();
     this.positionList.paint();
     if (this.position >= 0) this.openPosition(this.position);
@@ -150,7 +150,7 @@ class Browser {
     this.update();
   }
 
-  /** Shows only what has these two labels: a cell of the confusion. */
+  /** Shows only sequences with this true and predicted label: a cell of the confusion matrix. */
   showPair(truth, predicted) {
     this.truthChooser.select.value = truth;
     this.predictedChooser.select.value = predicted;
@@ -275,7 +275,7 @@ class Browser {
     this.columnHead.lastChild.style.flex = "2.2 1 0";
   }
 
-  /** The position that was looked for, the first error, or the first of all. */
+  /** The position that was searched for, the first error, or the first position. */
   firstToShow(s) {
     const { truth, predicted, only } = this.state;
     if (truth !== null || predicted !== null)

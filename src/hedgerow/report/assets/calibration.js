@@ -1,4 +1,4 @@
-// Calibration: how often a label is right, by how probable the model says it is.
+// Calibration: how often a label is correct, by its predicted probability.
 
 function showCalibration() {
   const { errors, counts, probs, right } = data.calibration;

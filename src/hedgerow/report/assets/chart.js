@@ -2,7 +2,7 @@
 
 const CHART = { height: 260, left: 58, right: 26, top: 22, bottom: 44 };
 
-/** Round numbers between two others, about so many. */
+/** Round numbers between two others, about as many as requested. */
 function ticks(low, high, most) {
   if (!(high > low)) return [low];
   const rough = (high - low) / most;
@@ -28,7 +28,7 @@ function legend(text, style) {
   return make("span", { class: "legend" }, make("i", { class: `sample ${style}` }), text);
 }
 
-/** A box that calls `paint(width)` whenever it gets another width, and holds what that returns. */
+/** A box that calls `paint(width)` whenever its width changes, and shows the result. */
 function responsive(paint) {
   const box = make("div", { class: "chart" });
   let last = 0;

@@ -1,4 +1,4 @@
-// Learning curves: what training noted of each round or iteration.
+// Learning curves: the metrics of each round or iteration.
 
 const CURVE_STYLES = ["first", "second", "third", "fourth"];
 
@@ -74,7 +74,7 @@ function chartsOf(curves) {
   return charts;
 }
 
-/** A loss with penalties, summed over all positions, is no match for one per position. */
+/** A loss with penalties, summed over all positions, cannot be compared with one per position. */
 function alike(one, other) {
   const at = one.findIndex((value, i) => value !== null && other[i] !== null);
   const [a, b] = [Math.abs(one[at] ?? 0), Math.abs(other[at] ?? 0)];

@@ -1,13 +1,13 @@
-// Elements, numbers in words, and the tooltip. All text goes in as text, never as HTML.
+// Elements, formatted numbers, and the tooltip. All text is inserted as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Makes an element of HTML. */
+/** Creates an HTML element. */
 function make(tag, attributes = {}, ...children) {
   return finish(document.createElement(tag), attributes, children);
 }
 
-/** Makes an element of SVG. */
+/** Creates an SVG element. */
 function draw(tag, attributes = {}, ...children) {
   return finish(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -34,7 +34,7 @@ function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A number of four digits that count, with a true minus. */
+/** A number with four significant digits and a proper minus sign. */
 function figure(number) {
   if (number === null || Number.isNaN(number)) return "–";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
@@ -52,7 +52,7 @@ function share(number) {
   return number === 0 || number === 1 ? `${100 * number} %` : `${(100 * number).toFixed(2)} %`;
 }
 
-/** A share as short as may be, for an axis. */
+/** A share in as few characters as possible, for an axis. */
 function shortShare(number) {
   return `${Number((100 * number).toFixed(2))} %`;
 }
@@ -62,18 +62,18 @@ function strength(level) {
   return level > 0.75 ? " strong strongest" : level > 0.5 ? " strong" : "";
 }
 
-/** A probability that was kept in 255 steps. */
+/** A probability that is stored in 255 steps. */
 function roughShare(step) {
   if (step === 0 || step === 255) return step ? "> 99 %" : "< 1 %";
   return `${Math.max(1, Math.min(99, Math.round(step / 2.55)))} %`;
 }
 
-/** Text of at most so many letters. */
+/** Text, shortened to at most `most` characters. */
 function shorten(text, most) {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-/** A label by its number; one that stands behind all labels is not known. */
+/** A label by its number; the number after the last label is an unknown label. */
 function labelText(code) {
   return code < labels.length ? labels[code] || "(empty)" : "?";
 }

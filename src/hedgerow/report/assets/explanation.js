@@ -1,6 +1,6 @@
-// What is known of one position: its labels, their marginals, why it has its label, its features.
+// All about one position: its labels, their marginals, why it has its label, its features.
 
-/** Explanations by position, unpacked when the first one is asked for. */
+/** Explanations by position, unpacked when the first one is needed. */
 class Explanations {
   async at(t) {
     if (!this.places) {

@@ -1,6 +1,6 @@
 // Export: a figure as a PNG, its numbers as CSV. Nothing leaves the browser.
 
-// What of a style a picture needs.
+// Style properties that a picture needs.
 const STYLE_PROPERTIES = [
   "color background-color background-image opacity fill stroke stroke-width stroke-dasharray",
   "border-top border-right border-bottom border-left border-radius border-collapse border-spacing",
@@ -45,7 +45,7 @@ function saveCsv(name, rows) {
 }
 
 async function savePng(name, element) {
-  // What scrolls is saved whole.
+  // Figures that scroll are saved completely.
   const figure = element.matches(".scroll") ? element.firstElementChild : element;
   const box = figure.getBoundingClientRect();
   const width = Math.ceil(Math.max(box.width, figure.scrollWidth)) + 2;
@@ -82,7 +82,7 @@ function copyWithStyles(node) {
   return copy;
 }
 
-/** Hands a file to the reader. */
+/** Lets the user download a file. */
 function download(name, blob) {
   const address = URL.createObjectURL(blob);
   make("a", { href: address, download: `${fileName(data.title)}-${name}` }).click();

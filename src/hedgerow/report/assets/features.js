@@ -1,4 +1,4 @@
-// What the model looks at: gain by feature and window offset, or the heaviest weights of a label.
+// Features of the model: gain by feature and window offset, or the largest weights of a label.
 
 function showFeatures() {
   return data.features.kind === "gain" ? showGains() : showWeights();

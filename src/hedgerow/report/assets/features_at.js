@@ -1,6 +1,6 @@
 // Features of positions: columns of texts and of numbers, and attributes in no column.
 
-/** What stands at each position. */
+/** The features of each position. */
 class Features {
   /** Reads `data.browser.features` from the blob of features. */
   constructor(buffer, place) {
@@ -80,7 +80,7 @@ class Features {
     return pairs;
   }
 
-  /** Lines of all texts of a sequence, in small letters, each once. */
+  /** Lines of all texts of a sequence, in lower case, each once. */
   readable(begin, end) {
     this.small ??= this.texts.map((text) => text.toLowerCase());
     const lines = this.columns
@@ -102,7 +102,7 @@ class Features {
   }
 }
 
-/** Where a number stands in a rising array; -1 if it does not. */
+/** Index of a number in an ascending array; -1 if it is not there. */
 function placeOf(rising, number) {
   let [low, high] = [0, rising.length - 1];
   while (low <= high) {

@@ -1,4 +1,4 @@
-// Labels: which follow which, and which are taken for which.
+// Labels: which follow which, and which are confused with which.
 
 function showPairs() {
   const { from, to, weight } = data.pairs;

@@ -1,4 +1,4 @@
-// A list of any length of which only the rows in sight are in the document.
+// A list of any length of which only the visible rows are in the document.
 
 // Browsers cannot make elements much higher than this.
 const HIGHEST = 2e7;
@@ -9,7 +9,7 @@ class VirtualList {
    * @param {string} name - what is listed, for screen readers
    * @param {number} rowHeight - in pixels
    * @param {function(number): Element} render - makes row i
-   * @param {function(number): void} onSelect - told of the row that was chosen
+   * @param {function(number): void} onSelect - called with the row that was selected
    */
   constructor(name, rowHeight, render, onSelect) {
     Object.assign(this, { rowHeight, render, onSelect, size: 0, selected: -1 });
@@ -40,7 +40,7 @@ class VirtualList {
     this.paint();
   }
 
-  /** Pixels of the list for a pixel of scrolling: 1, but for very long lists. */
+  /** Pixels of the list for a pixel of scrolling: 1, except for very long lists. */
   get scale() {
     const sight = this.element.clientHeight;
     const whole = Math.max(1, this.size * this.rowHeight - sight);
@@ -80,7 +80,7 @@ class VirtualList {
     this.onSelect(this.selected);
   }
 
-  /** Scrolls no further than it must. */
+  /** Scrolls no further than necessary. */
   reveal(i, inMiddle) {
     const scale = this.scale;
     const [now, sight] = [this.element.scrollTop * scale, this.element.clientHeight];

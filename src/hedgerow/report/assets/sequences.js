@@ -1,4 +1,4 @@
-// The sequences of the browser: their labels, what stands at their positions, order and search.
+// The sequences of the browser: their labels and features, order and search.
 
 class Sequences {
   /** Reads `data.browser` from the blob of positions. */
@@ -54,7 +54,7 @@ class Sequences {
     return least;
   }
 
-  /** Numbers of all sequences, in an order; the worst come first unless it is turned round. */
+  /** Numbers of all sequences, in an order; the worst come first unless it is reversed. */
   sorted(order, turned) {
     const key = Float64Array.from({ length: this.size }, (_, s) => SORTS[order].key(this, s));
     const sign = turned ? -1 : 1;
@@ -63,7 +63,7 @@ class Sequences {
     );
   }
 
-  /** A test of sequences: do they have what was asked for? */
+  /** A test of sequences: do they match the search? */
   filter({ query, only, truth, predicted }) {
     const hasText = query ? this.searcher(query) : null;
     const wantsPair = truth !== null || predicted !== null;
@@ -91,7 +91,7 @@ class Sequences {
     );
   }
 
-  /** `name=text` looks for a text in one column; else a text is looked for everywhere. */
+  /** `name=text` searches one column for a text; any other text is searched for everywhere. */
   searcher(query) {
     const [, stem, text] = /^([^=]+)=(.+)$/.exec(query) ?? [];
     const column = stem === undefined ? undefined : this.features?.find(stem.trim());
@@ -108,7 +108,7 @@ class Sequences {
     return (s) => haystacks[s].includes(needle);
   }
 
-  /** All that can be read in each sequence, in small letters; made once. */
+  /** All text of each sequence, in lower case; computed once. */
   haystacks() {
     if (this.haystacksMade && this.haystacksHaveFeatures === (this.features !== null))
       return this.haystacksMade;
@@ -128,7 +128,7 @@ class Sequences {
   }
 }
 
-// Small keys come first.
+// Sequences with small keys come first.
 const SORTS = {
   score: { name: "log-likelihood per position", key: (all, s) => all.scores[s] },
   errors: { name: "number of errors", key: (all, s) => -all.errors[s] },

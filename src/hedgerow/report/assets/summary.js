@@ -1,4 +1,4 @@
-// What the model is, how it does in all, and label by label.
+// A description of the model, and its scores overall and by label.
 
 function showSummary() {
   const { model, scores = [], notes } = data;

@@ -3,9 +3,9 @@
 /**
  * @param {string} name - what it shows
  * @param {object[]} rows
- * @param {object[]} columns - of each: `name`; `key` of what it is sorted by and of what is saved as
- *   CSV; `show`, which makes what it shows of a row; `text` if that is no number; `tight` for little
- *   space around it
+ * @param {object[]} columns - each has a `name`; a `key`, the entry of a row that is used to sort and
+ *   is saved as CSV; `show`, a function from a row to the contents of the cell; `text`, true unless
+ *   it is a number; `tight`, true for little space around it
  * @param {string} first - key of the column that it is sorted by at first
  */
 function sortedTable(name, rows, columns, first) {

@@ -6,7 +6,7 @@ const TIMELINE = { bands: 130, strip: 15, errors: 9, feature: 64, axis: 20, over
 const SHORTEST_TIMELINE = 40;
 const CLOSEST = 12;
 const MAX_FEATURE_ROWS = 6;
-// Positions that are looked at for one column of pixels.
+// Maximum number of positions that are read for one column of pixels.
 const SAMPLES = 12;
 
 class Timeline {
@@ -111,7 +111,7 @@ class Timeline {
     return t >= this.from && t < this.to;
   }
 
-  /** Marks the position that is open elsewhere, and brings it into sight. */
+  /** Marks the position that is selected elsewhere, and scrolls it into view. */
   choose(t) {
     this.chosen = t;
     const half = (this.to - this.from) / 2;

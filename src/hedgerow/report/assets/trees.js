@@ -1,4 +1,4 @@
-// A tree, drawn from left to right: each question has its yes above its no.
+// A tree, drawn from left to right, with the yes branch above the no branch.
 
 // Pixels: between questions and answers, of a row and of a box in it, and of a letter.
 const TREE = { gap: 36, row: 26, high: 22, letter: 6.3 };
@@ -108,7 +108,7 @@ function treeTable(forest, tree) {
   return rows;
 }
 
-/** Places of all nodes: leaves one below the other, questions in the middle of theirs. */
+/** Places of all nodes: leaves below each other, splits in the middle of their children. */
 function layOut(forest, begin, box) {
   const spots = [];
   let row = 0;
