@@ -132,7 +132,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
             Evaluation data, for early stopping and learning curves. After each round or iteration
-            ``eval_loss`` and ``eval_accuracy`` are added to ``history_``; for a list
+            ``eval_loss`` and ``eval_accuracy`` are added to ``history_``; for a list of two or more
             ``eval_0_loss`` and so on; for a dict its keys replace ``eval``. A dict such as
             ``{"X": X, "y": y, "parents": parents}`` instead of a tuple passes further arguments.
         init : fitted estimator of the same class, optional
@@ -143,9 +143,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             weights of new attributes or labels start at zero.
         checkpoint : hedgerow.Checkpoint, optional
             A file to save the training state to, and to resume from if it exists. Callbacks
-            are called for new rounds or iterations only. When training is resumed, `n_rounds` may
-            be different, unless the number of rounds for the likelihood depends on it; `max_iter`
-            may be different if the objective is the likelihood.
+            are called for new rounds or iterations only. When training is resumed, `n_jobs`,
+            `verbose` and `callbacks` may be different; so may `n_rounds`, unless the number of
+            rounds for the likelihood depends on it, and `max_iter` if the objective is the
+            likelihood or the softmax margin.
         parents : list of arrays, or (N,) for a flat X, optional
             For tree-shaped graphs, in which the label of a position depends on that of its parent:
             the index of the parent of each position in its sequence, counted from 0; -1, None or

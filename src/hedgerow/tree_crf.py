@@ -190,8 +190,8 @@ class TreeCRF(Estimator):
         an eighth of this value.
     warm_rounds : int or None, default None
         Number of rounds at the beginning that maximise the likelihood, before those that maximise
-        the objective. None: a fifth of the rounds, four fifths for "f1", or the rounds of `init`.
-        "softmax_margin" needs none.
+        the objective. None: a fifth of the rounds, or four fifths for "f1"; with `init`, no new
+        ones. "softmax_margin" needs none.
     random_state : int, RandomState or None, default None
         Seed of all random sampling. If it is a number, it also decides which sequences are held
         out, how sequences are divided into the folds of `base_folds`, and on which sequences
@@ -455,8 +455,9 @@ class TreeCRF(Estimator):
             - ``threshold``: values below it go left (NaN if the split has no threshold);
             - ``categories`` that go left, a tuple, or None;
             - ``left`` and ``right``, the numbers of the child nodes;
-            - ``missing``: where missing values go, "left", "right" or "both"; ``left_share`` is
-              then the share that goes left (NaN otherwise);
+            - ``missing``: where missing values go, "left", "right" or "both";
+            - ``left_share``: if it is "both", the share of missing values that goes left (NaN
+              otherwise);
             - ``surrogates``: a tuple of splits that replace this one if its value is missing; the
               first one whose own value is known is used;
             - ``outside``: where positions beyond the ends of the sequence go, "left" or "right";

@@ -37,7 +37,8 @@ It need not have a column of labels. The additional columns are, in this order
 
   predicted_1, probability_1, predicted_2, ...
                    with --k-best N, N labellings of the whole sequence and the
-                   probability of each; _ or empty if there are no more
+                   probability of each; if there are fewer, the other labels
+                   are _ or empty, and their probability is 0
 """
 EXAMPLES = """\
   hedgerow tag chunks.hedgerow new.txt > labelled.txt

@@ -17,7 +17,8 @@ class Batch:
     Attributes
     ----------
     X : sequence
-        The sequences, in a format that estimators accept: lists of attributes, or Arrow tables.
+        The sequences, in a format that estimators accept: lists of attributes, Arrow tables, or
+        `hedgerow.relational.Atoms`.
     y : list of lists, or None
         Their labels, with None for a missing one; None if labels were not requested.
     rows : object

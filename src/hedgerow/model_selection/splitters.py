@@ -178,7 +178,8 @@ def train_test_split(
         Share or number of the sequences in each part. None: a quarter for testing, and the rest for
         training.
     shuffle : bool, default True
-        Whether to choose sequences at random. False: the last ones are the test set.
+        Whether to choose sequences at random. False: the last ones are the test set, unless
+        `stratify` is given.
     random_state : int, RandomState or None, default None
         Seed of the choice.
     stratify : labels or None, default None

@@ -82,7 +82,10 @@ class F1:
         return self._value(self._count(marginals, labels, weights, _Positions.alone(weights)))
 
     def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
-        """(2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)) for each unit of weight and share of F_k."""
+        """w_t c (2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)), w_t being the weight of position t.
+
+        c is the total weight of all positions, for "macro" divided by the number of labels.
+        """
         counts = self._count(marginals, labels, weights, _Positions.alone(weights))
         return self._gradient(counts, marginals, labels, weights)
 

@@ -63,7 +63,7 @@ class EdgeCounts:
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """The same for pairs of many labels, all positions counted as 1."""
+    """Counts of label pairs, if there are many labels and all positions have the weight 1."""
 
     expected: PairsByLabel
     observed: NDArray[np.int32]

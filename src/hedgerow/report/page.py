@@ -121,7 +121,8 @@ def write_report(
     Returns
     -------
     list of str
-        Notes about what was left out to keep the page small; they are also on the page.
+        Notes about what the page leaves out, such as sequences if there are very many; they are
+        also on the page.
 
     Examples
     --------

@@ -262,7 +262,7 @@ class Inference(ABC):
     def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
         """Arrays for pairs by label, if `fill_posteriors` can fill them; otherwise None.
 
-        It then needs labels. ``empty`` allocates the larger one.
+        To fill them, it needs ``labels``. ``empty`` allocates the larger array.
         """
         return None
 
