@@ -145,7 +145,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             A file to save the training state to, and to resume from if it exists. Callbacks
             are called for new rounds or iterations only. When training is resumed, `n_rounds` may
             be different, unless the number of rounds for the likelihood depends on it; `max_iter`
-            may be different if the objective is the likelihood.
+            may be different if the objective is the likelihood or the softmax margin.
         parents : list of arrays, or (N,) for a flat X, optional
             For tree-shaped graphs, in which the label of a position depends on that of its parent:
             the index of the parent of each position in its sequence, counted from 0; -1, None or
