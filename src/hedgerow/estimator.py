@@ -138,9 +138,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
         init : fitted estimator of the same class, optional
             A model for a warm start. The trees of a `TreeCRF` are kept, and `n_rounds` more are
             added. On the same data the result is the same as that of one longer training run, bit
-            for bit, except with a line search or conjugate directions. The labels of the model and
-            the bins of its columns are kept too. A `LinearCRF` starts from the weights of `init`;
-            weights of new attributes or labels start at zero.
+            for bit, except with a line search or conjugate directions, or if the number of rounds
+            for the likelihood depends on `n_rounds`. The labels of the model and the bins of its
+            columns are kept too. A `LinearCRF` starts from the weights of `init`; weights of new
+            attributes or labels start at zero.
         checkpoint : hedgerow.Checkpoint, optional
             A file to save the training state to, and to resume from if it exists. Callbacks
             are called for new rounds or iterations only. When training is resumed, `n_jobs`,
