@@ -119,9 +119,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
         Parameters
         ----------
         X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts;
-            `hedgerow.relational.Atoms`, whose positions are sets of facts; or one flat array,
-            DataFrame or sparse matrix, divided into sequences by `groups`.
+            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, lists of dicts, or lists
+            of lists of attribute names; `hedgerow.relational.Atoms`, whose positions are sets of
+            facts; or one flat array, DataFrame or sparse matrix, divided into sequences by
+            `groups`.
         y
             A list of label lists, or flat labels for a flat X. None or NaN is a missing label.
         sample_weight : (S,), or (N,) for a flat X, optional

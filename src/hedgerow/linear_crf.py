@@ -43,9 +43,9 @@ class LinearCRF(Estimator):
     pattern_lambda : float, list of float, "auto" or None, default None
         Strength of the L2 penalty on the weights of label patterns, instead of `reg_lambda`. A
         number applies to all of them. A list has one number for patterns of 2, 3, ... labels; the
-        last number also applies to all longer patterns. "auto": strong for lengths most of whose
-        patterns occur only once in training, weak for others; it often helps for an `order` above
-        1. None: `reg_lambda`.
+        last number also applies to all longer patterns. "auto": strong for a pattern length
+        if most patterns of that length occur only once in training, otherwise weak; it often helps
+        for an `order` above 1. None: `reg_lambda`.
     objective : str or object, default "likelihood"
         What training maximises: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
@@ -115,7 +115,8 @@ class LinearCRF(Estimator):
     n_iter_ : int
         Number of iterations.
     best_iter_ : int or None
-        Number of iterations with the best metric on the `eval_set`, or on the held-out sequences.
+        Number of iterations after which the metric was best on the `eval_set`, or on the held-out
+        sequences.
     n_weights_ : int
         Number of weights.
     history_ : dict of lists

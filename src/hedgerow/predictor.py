@@ -354,9 +354,9 @@ class Predictor(Shown):
     ) -> Explanation:
         """Explain why a position has its label rather than another one.
 
-        The log-odds of the two labels are split exactly into the contributions of the features of
-        the position and its window, of the transitions from and to the predicted labels of its
-        neighbours, and of the uncertainty about these labels.
+        The log-odds of the two labels are split exactly into a bias and the contributions of the
+        features of the position and its window, of the transitions from and to the predicted labels
+        of its neighbours, and of the uncertainty about these labels.
 
         Parameters
         ----------

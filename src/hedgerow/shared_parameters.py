@@ -84,9 +84,9 @@ parents_format : {"zero_based", "conllu"}, default "zero_based"
     How parents are numbered: from 0, with -1 for a root; or from 1, with 0 for a root, like the
     heads in CoNLL-U files. None and NaN mark a root in both.
 queries : hedgerow.relational.RelationalFeatures or None, default None
-    If X contains facts (`hedgerow.relational.Atoms`, or lists whose positions are sets of atoms):
-    the transformer that turns them into queries, which are the attributes of the model.
-    ``queries_`` is the fitted copy. None: ``RelationalFeatures()``.
+    If X contains facts: the transformer that turns them into queries, which are the attributes of
+    the model. ``queries_`` is the fitted copy. None: ``RelationalFeatures()`` if X is
+    `hedgerow.relational.Atoms`; lists whose positions are sets of atoms need this parameter.
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log

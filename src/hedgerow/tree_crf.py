@@ -150,8 +150,8 @@ class TreeCRF(Estimator):
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of the L2 penalty on the weights of label patterns. A number applies to all of
         them. A list has one number for patterns of 2, 3, ... labels; the last number also applies
-        to all longer patterns. "auto": strong for lengths most of whose patterns occur only once in
-        training, weak for others. None: no penalty.
+        to all longer patterns. "auto": strong for a pattern length if most patterns of
+        that length occur only once in training, otherwise weak. None: no penalty.
     trim : float or None, default None
         Skip examples (a position and a label) whose probability is within this distance of the
         observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.01; with
@@ -235,7 +235,8 @@ class TreeCRF(Estimator):
     n_warm_rounds_ : int
         Number of rounds that maximised the likelihood, before those for the objective.
     best_round_ : int or None
-        Number of rounds with the best metric on the `eval_set`, or on the held-out sequences.
+        Number of rounds after which the metric was best on the `eval_set`, or on the held-out
+        sequences.
     loss_ : float
         Training loss per position: the negative log-likelihood, or the value of the objective with
         the sign changed, depending on what the last round optimised.

@@ -1,5 +1,7 @@
 """Several Parquet files as one data set."""
 
+import gzip
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -34,6 +36,14 @@ def test_files_are_one_data_set(files):
     assert mine.offsets.tolist() == theirs.offsets.tolist()
     np.testing.assert_array_equal(mine.dense, theirs.dense)
     assert mine.categorical[0].codes.tolist() == theirs.categorical[0].codes.tolist()
+
+
+def test_a_gzipped_file(files):
+    (files / "all.gz").write_bytes(gzip.compress((files / "all").read_bytes()))
+    recipe = make_recipe(files / "all.gz", label="state", group="day")
+    assert count_rows(files / "all.gz") == len(TABLE)
+    found = read_parquet_files([files / "all.gz"], recipe)
+    assert found.y == read_file(files / "all", recipe).y
 
 
 def test_parents_come_along(files):

@@ -10,6 +10,7 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.errors import FileError, Path, display_name
 from hedgerow.files.reading import stream_file
 from hedgerow.files.recipe import Recipe
+from hedgerow.files.source import open_source
 
 __all__ = ["ParquetSet", "count_rows", "read_parquet_files"]
 
@@ -21,10 +22,14 @@ def count_rows(path: Path) -> int:
     """Number of rows of a Parquet file, from its metadata."""
     from pyarrow import parquet
 
-    from hedgerow.files.typed_tables import as_file_errors
+    from hedgerow.files.typed_tables import as_file_errors, place_of
 
-    with as_file_errors(path, "Parquet"):
-        n_rows: int = parquet.read_metadata(path).num_rows
+    with (
+        open_source(path) as source,
+        place_of(source) as place,
+        as_file_errors(path, "Parquet"),
+    ):
+        n_rows: int = parquet.read_metadata(place).num_rows
     return n_rows
 
 

@@ -87,10 +87,10 @@ def write_report(
 ) -> list[str]:
     """Write a report about a model, and its errors on some data, as one HTML file.
 
-    The file needs no network and no other files. Without data it has the learning curves,
-    the weights of labels and features, and the trees. With X it also has a browser of sequences,
-    and with y their errors, the confusion matrix, segments, and calibration. With a second model it
-    compares the two.
+    The file needs no network and no other files. Without data it has the learning curves, the
+    transitions, the most important features, and the trees. With X it also has a browser of
+    sequences, and with y their errors, the confusion matrix, segments, and calibration. With a
+    second model it compares the two.
 
     Parameters
     ----------

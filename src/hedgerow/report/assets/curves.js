@@ -66,7 +66,7 @@ function chartsOf(curves) {
     const others = evalKeys(curves, metric);
     if (own.length && others.length && !alike(curves[metric], curves[others[0]])) {
       charts.push([`${name}, training data`, own, metric]);
-      charts.push([`${name}, eval_set, per position`, others, metric]);
+      charts.push([`${name}, evaluation data, per position`, others, metric]);
     } else if (own.length || others.length) {
       charts.push([name, [...own, ...others], metric]);
     }
