@@ -55,9 +55,11 @@ class TreeCRF(Estimator):
     trees.
 
     X may contain numbers, NaN for missing values, text and categories, sparse matrices, or dicts of
-    attributes. A category that did not occur in training is treated as missing. Positions of a
-    window beyond the ends of a sequence are not missing: every split learns a separate direction
-    for them. An attribute that a position does not have is 0.
+    attributes. A category that did not occur in training is treated as missing; but a text column
+    with more than 254 categories becomes one binary feature per category, all of which are 0 where
+    the value is missing or new. Positions of a window beyond the ends of a sequence are not
+    missing: every split learns a separate direction for them. An attribute that a position does not
+    have is 0.
 
     Parameters
     ----------
