@@ -71,6 +71,18 @@ def write_without_waiting():
 
 
 @pytest.fixture(autouse=True, scope="session")
+def use_one_core():
+    """Let `n_jobs=None` be one thread: tests run in parallel, and idle threads wait for work.
+
+    Tests of several threads say how many.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "cpu_count", lambda: 1)
+        patch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def heed_ctrl_c():
     """Enable SIGINT, which programs started in the background of a shell ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,7 +20,7 @@ SHORT = {
 PROGRAMS = {("stats/logistic.py", "from scipy.optimize import linprog")}
 # Sparse matrices, which scipy multiplies by itself.
 SPARSE = {
-    ("stats/tallies.py", "weights @ self.counts"),
+    ("stats/tallies.py", "self._transposed @ weights"),
 }
 
 

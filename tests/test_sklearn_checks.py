@@ -41,6 +41,7 @@ def expected_failures(crf):
     return OF_TREES if isinstance(crf, TreeCRF) else {}
 
 
+# Failures are expected by the test itself: pytest would parse scikit-learn's checks for each.
 CHECKS = parametrize_with_checks(
     [
         TreeCRF(**SMALL_TREES),
@@ -50,8 +51,7 @@ CHECKS = parametrize_with_checks(
         LinearClassifier(**SMALL_WEIGHTS, objective="pointwise"),
         TreeClassifier(**SMALL_TREES, order=0),
         LinearClassifier(**SMALL_WEIGHTS, order=0),
-    ],
-    expected_failed_checks=expected_failures,
+    ]
 )
 NAMES, PAIRS = CHECKS.args
 
@@ -60,7 +60,7 @@ def without_repetitions(pairs):
     """All checks by default; then those of classifiers, and those that need a model of order 0."""
     had = set()
     for pair in pairs:
-        crf, check = getattr(pair, "values", pair)
+        crf, check = pair
         key = isinstance(crf, TreeCRF), check.func, str(check.keywords)
         if key not in had or (crf.order == 0 and check.func.__name__ in OF_SEQUENCES):
             yield pair
@@ -71,7 +71,11 @@ def without_repetitions(pairs):
 @pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize(NAMES, list(without_repetitions(PAIRS)), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
-    check(estimator)
+    if check.func.__name__ in expected_failures(estimator):
+        with pytest.raises(AssertionError):
+            check(estimator)
+    else:
+        check(estimator)
 
 
 @pytest.mark.parametrize("estimator", [LinearCRF, TreeCRF])
