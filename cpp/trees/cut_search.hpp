@@ -47,6 +47,11 @@ double find_largest_gain(const Lefts& lefts, const WideSum& total, const WideSum
 void fill_gains(const Lefts& lefts, const WideSum& total, const SplitRules& rules,
                 double node_score, double* gains);
 
+// The same where splits are found by the `known` values alone, as many as `lefts`; `total` is that
+// of all values.
+void fill_known_gains(const Lefts& lefts, const Lefts& known, const WideSum& total,
+                      const SplitRules& rules, double* gains);
+
 // Looks at one feature after the other and keeps the best split; `monotone` is read only where
 // is_monotone.
 template <bool is_monotone, class AnySum>
@@ -89,6 +94,12 @@ class CutSearch {
   void fill_gains(Lefts& lefts, double* gains) const {
     pad(lefts);
     hedgerow::fill_gains(lefts, total_, rules_, node_score_, gains);
+  }
+  // The gains of cuts of the known ones.
+  void fill_known_gains(Lefts& lefts, Lefts& known, double* gains) const {
+    pad(lefts);
+    pad(known);
+    hedgerow::fill_known_gains(lefts, known, total_, rules_, gains);
   }
 
  private:

@@ -242,7 +242,8 @@ std::vector<int32_t> TreeData::find_sparse_dense() const {
 void TreeData::mark_entries(int n_threads, Stop& stop) {
   static_assert(kEntriesTask % 64 == 0);  // so that tasks share no word
   const std::vector<int32_t> sparse_dense = find_sparse_dense();
-  slot_bits_.resize((bins_.n_positions * bits_per_row_ + 63) / 64 + 1);
+  const int64_t n_words = (bins_.n_positions * bits_per_row_ + 63) / 64;
+  slot_bits_.resize(n_words + SlotBits::kMoreWords);
   parallel_for_pieces(bins_.n_positions, kEntriesTask, n_threads, stop,
                       [&](int64_t begin, int64_t end) {
                         std::fill(slot_bits_.data() + begin * bits_per_row_ / 64,
@@ -253,7 +254,7 @@ void TreeData::mark_entries(int n_threads, Stop& stop) {
                             slot_bits_[bit >> 6] |= uint64_t{1} << (bit & 63);
                           });
                       });
-  slot_bits_[slot_bits_.size() - 1] = 0;
+  std::fill(slot_bits_.data() + n_words, slot_bits_.data() + slot_bits_.size(), uint64_t{0});
 }
 
 SlotBits TreeData::slot_bits() const {

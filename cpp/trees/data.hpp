@@ -262,7 +262,7 @@ class TreeData {
   int entries_together_ = 4;            // or 2, or 1
   int64_t n_slot_words_ = 0;
   int64_t bits_per_row_ = 0;
-  LargeVector<uint64_t> slot_bits_;  // bits_per_row_ for every position, and one more word
+  LargeVector<uint64_t> slot_bits_;  // bits_per_row_ for every position, and kMoreWords
 };
 
 }  // namespace hedgerow

@@ -34,17 +34,6 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
   }
 }
 
-// Lists the examples without a side, and returns how many there are.
-int64_t list_missing(const uint8_t* marks, int64_t n, uint16_t* missing) {
-  static_assert(kNoSide == 2 && kPieceSize <= 1 << 16);
-  int64_t n_missing = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    missing[n_missing] = static_cast<uint16_t>(i);
-    n_missing += marks[i] >> 1;
-  }
-  return n_missing;
-}
-
 }  // namespace
 
 void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
@@ -252,23 +241,28 @@ Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode&
   crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
     stop_.check();
     const std::span positions = parent.positions.subspan(begin, end - begin);
-    Counts& counts = parts.of_piece(begin);
-    counts.left = sides.fill(positions, marks + begin);
-    for (const int32_t t : positions) left_sums[t] = sums[t];
-    std::array<uint16_t, kPieceSize> missing;
-    const int64_t n_missing = list_missing(marks + begin, end - begin, missing.data());
+    Counts counts;
+    sides.fill(positions, marks + begin);
+    std::array<uint16_t, kPieceSize> listed;
+    counts.left = list_side(kLeftSide, marks + begin, end - begin, listed.data());
+    for (int64_t j = 0; j < counts.left; ++j) {
+      const int32_t t = positions[listed[j]];
+      left_sums[t] = sums[t];
+    }
+    const int64_t n_missing = list_side(kNoSide, marks + begin, end - begin, listed.data());
     counts.right = end - begin - n_missing - counts.left;
     for (int64_t j = 0; j < n_missing; ++j) {
-      const int32_t t = positions[missing[j]];
-      const Sum left = left_fraction(sums[t], share, at_root[t]);
+      const int32_t t = positions[listed[j]];
+      const Sum all = sums[t], left = left_fraction(all, share, at_root[t]), right = all - left;
       left_sums[t] = left;
-      sums[t] -= left;
+      sums[t] = right;
       counts.left_total += left;
-      const bool is_left = !left.is_empty(), is_right = !sums[t].is_empty();
+      const bool is_left = !left.is_empty(), is_right = !right.is_empty();
       counts.left += is_left;
       counts.right += is_right;
-      marks[begin + missing[j]] = static_cast<uint8_t>(is_left + (is_left && is_right));
+      marks[begin + listed[j]] = static_cast<uint8_t>(is_left + (is_left && is_right));
     }
+    parts.of_piece(begin) = counts;
   });
   parts.of_piece(0).left_total += parent.split.left;
   return parts.copy([&](int64_t i, int32_t) { return marks[i] != kRightSide; },
@@ -289,7 +283,7 @@ WideSum Partitioner::left_of_missing(const GrowingTree& tree, const OpenNode& pa
     const std::span positions = parent.positions.subspan(begin, end - begin);
     sides.fill(positions, marks + begin);
     std::array<uint16_t, kPieceSize> missing;
-    const int64_t n_missing = list_missing(marks + begin, end - begin, missing.data());
+    const int64_t n_missing = list_side(kNoSide, marks + begin, end - begin, missing.data());
     WideSum total;
     for (int64_t j = 0; j < n_missing; ++j) {
       const int32_t t = positions[missing[j]];
@@ -362,19 +356,15 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
   std::vector<int64_t> n_left = mark_sides(parent, true);
   uint8_t* marks = parent.space->goes_left.data() + parent.first;
   const Split& split = parent.split;
-  std::array<std::vector<int32_t>, 3> by_side;  // positions
-  std::array<size_t, 3> n_of_side{};
-  for (std::vector<int32_t>& side : by_side) side.resize(parent.positions.size());
-  for (int64_t i = 0; i < parent.n_examples(); ++i)
-    by_side[marks[i]][n_of_side[marks[i]]++] = parent.positions[i];
-  for (size_t side = 0; side < by_side.size(); ++side) by_side[side].resize(n_of_side[side]);
-  const bool is_left = by_side[kLeftSide].size() <= by_side[kRightSide].size();
-  const auto count_side = [&](const std::vector<int32_t>& positions) {
+  const BySide by_side(pool_, parent.positions, marks);
+  const std::span missing_ones = by_side.of(kNoSide);
+  const bool is_left = by_side.of(kLeftSide).size() <= by_side.of(kRightSide).size();
+  const auto count_side = [&](std::span<const int32_t> positions) {
     return builder_.count({positions, parent.space->sums.data()}, parent.histogram.get());
   };
-  std::unique_ptr<Histogram> fewer = count_side(by_side[is_left ? kLeftSide : kRightSide]);
+  std::unique_ptr<Histogram> fewer = count_side(by_side.of(is_left ? kLeftSide : kRightSide));
   std::unique_ptr<Histogram> missing;
-  if (!by_side[kNoSide].empty()) missing = count_side(by_side[kNoSide]);
+  if (!missing_ones.empty()) missing = count_side(missing_ones);
   std::vector<Surrogate>& surrogates = tree.nodes[parent.node].surrogates;
   surrogates = find_surrogates(data_,
                                {{parent.histogram.get(), parent.total},
@@ -383,11 +373,11 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
                                 is_left},
                                split, choice_.of_surrogates(tree, parent), tree.directions);
   builder_.give_back(std::move(missing));
-  const std::vector<uint8_t> answers = find_sides_by(surrogates, split, data_, by_side[kNoSide]);
+  const std::vector<uint8_t> answers = find_sides_by(surrogates, split, data_, missing_ones);
   WideSum left_total = split.left;
   std::vector<int32_t> joining;  // positions that join those with a histogram
   for (size_t i = 0; i < answers.size(); ++i) {
-    const int32_t t = by_side[kNoSide][i];
+    const int32_t t = missing_ones[i];
     left_total += parent.space->sums[t].only_if(answers[i] == kLeftSide);
     if ((answers[i] == kLeftSide) == is_left) joining.push_back(t);
   }
@@ -401,10 +391,14 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
     builder_.give_back(std::move(more));
   }
   const uint8_t* answer = answers.data();
-  for (int64_t i = 0; i < parent.n_examples(); ++i) {
-    if (marks[i] != kNoSide) continue;
-    marks[i] = *answer++;
-    n_left[i / kPieceSize] += marks[i];
+  std::array<uint16_t, kPieceSize> listed;
+  for (int64_t begin = 0; begin < parent.n_examples(); begin += kPieceSize) {
+    const int64_t n = std::min(kPieceSize, parent.n_examples() - begin);
+    const int64_t n_missing = list_side(kNoSide, marks + begin, n, listed.data());
+    for (int64_t j = 0; j < n_missing; ++j) {
+      marks[begin + listed[j]] = *answer;
+      n_left[begin / kPieceSize] += *answer++;
+    }
   }
   auto children = part_marked(parent, n_left, left_total);
   (is_left ? children.first : children.second).histogram = std::move(fewer);

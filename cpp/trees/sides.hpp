@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "memory_pool.hpp"
 #include "trees/data.hpp"
 #include "trees/grown_tree.hpp"
 #include "trees/split.hpp"
@@ -81,6 +83,45 @@ class Sides {
   int offset_;
   Side outside_;                      // of what is beyond the ends of a sequence
   std::array<uint8_t, 256> of_bins_;  // as many as the column has
+};
+
+// Lists which of n examples, at most 2^16, have this side, and returns how many do.
+inline int64_t list_side(Side side, const uint8_t* marks, int64_t n, uint16_t* examples) {
+  int64_t n_listed = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    examples[n_listed] = static_cast<uint16_t>(i);
+    n_listed += marks[i] == side;
+  }
+  return n_listed;
+}
+
+// Positions by the marks of their sides.
+class BySide {
+ public:
+  BySide(const std::shared_ptr<MemoryPool>& pool, std::span<const int32_t> positions,
+         const uint8_t* marks)
+      : left_(pool, std::ssize(positions)),
+        right_(pool, std::ssize(positions)),
+        none_(pool, std::ssize(positions)) {
+    static_assert(kRightSide == 0 && kLeftSide == 1 && kNoSide == 2);
+    size_t n_left = 0, n_none = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+      left_[n_left] = right_[i - n_left - n_none] = none_[n_none] = positions[i];
+      n_left += marks[i] & 1;
+      n_none += marks[i] >> 1;
+    }
+    sizes_ = {positions.size() - n_left - n_none, n_left, n_none};
+  }
+
+  std::span<const int32_t> of(Side side) const {
+    const PooledArray<int32_t>& own =
+        side == kLeftSide ? left_ : (side == kRightSide ? right_ : none_);
+    return {own.data(), sizes_[side]};
+  }
+
+ private:
+  PooledArray<int32_t> left_, right_, none_;
+  std::array<size_t, 3> sizes_;  // by side
 };
 
 }  // namespace hedgerow

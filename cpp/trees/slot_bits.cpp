@@ -1,5 +1,6 @@
 #include "trees/slot_bits.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -7,6 +8,9 @@
 
 #ifdef HEDGEROW_HAS_CLONES
 #include <immintrin.h>
+// GCC's own headers leave registers unset on purpose.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
 namespace hedgerow {
@@ -35,35 +39,91 @@ struct CurvatureWords {
   static int64_t amount(Sum sum) { return sum.curvature(); }
 };
 
+#define HEDGEROW_EIGHT_WIDE __attribute__((target("arch=x86-64-v4")))
+
+// Words w and w + 1 of a position's window.
+template <bool kWindow>
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m128i two_words_at(const SlotBits& bits, int64_t position,
+                                                         int64_t w) {
+  const int64_t first = (position - bits.before) * bits.row_bits;
+  const uint64_t* words = bits.words + (first >> 6) + w;
+  const __m128i own = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+  if constexpr (!kWindow) return own;
+  const __m128i next = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words + 1));
+  const __m128i shift = _mm_cvtsi64_si128(first & 63);
+  return _mm_or_si128(_mm_srl_epi64(own, shift),
+                      _mm_sll_epi64(next, _mm_sub_epi64(_mm_cvtsi64_si128(64), shift)));
+}
+
+// The bits of four positions, each given by two words, for every bit side by side: lane c has those
+// of bits c, c + 4, c + 8 and so on of the first words, lane 4 + c those of the second ones.
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i interleave(__m128i a, __m128i b, __m128i c, __m128i d) {
+  constexpr int kOnes = 0x55555555, kTwos = 0x33333333;
+  const __m512i keep_ones =
+      _mm512_mask_set1_epi32(_mm512_set1_epi32(kOnes), 0b1100110011001100, ~kOnes);
+  const __m512i keep_twos =
+      _mm512_mask_set1_epi32(_mm512_set1_epi32(kTwos), 0b1111000011110000, ~kTwos);
+  constexpr int kIfKept = 0xCA;  // the second number's bit where the first one's is set
+  __m512i all =
+      _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c), 1);
+  // A matrix of 4 x 4 bits is transposed by exchanging single bits, then pairs.
+  all = _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), all);
+  const __m512i by_one = _mm512_set_epi64(63, 1, 63, 1, 63, 1, 63, 1);
+  all = _mm512_ternarylogic_epi64(
+      keep_ones, all, _mm512_rolv_epi64(_mm512_permutex_epi64(all, 0b10110001), by_one), kIfKept);
+  const __m512i by_two = _mm512_set_epi64(62, 62, 2, 2, 62, 62, 2, 2);
+  return _mm512_ternarylogic_epi64(
+      keep_twos, all, _mm512_rolv_epi64(_mm512_permutex_epi64(all, 0b01001110), by_two), kIfKept);
+}
+
 // The same for `together` words of bits of each position from word `first` on, whose sums stay in
-// registers; see adds_eight_at_once. slots: the first of those words, which are `stride` apart
+// registers; see adds_eight_at_once. The sum of every subset of four positions is computed once,
+// and looked up by their bits for eight slots at a time. slots: the first of those words, which are
+// `stride` apart
 template <int together, bool kWindow, class Words, int stride>
-__attribute__((target("arch=x86-64-v4"))) void count_words(const SlotBits& bits, int64_t first,
-                                                           std::span<const int32_t> positions,
-                                                           const Sum* sums, void* slots) {
+HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
+                                     std::span<const int32_t> positions, const Sum* sums,
+                                     void* slots) {
   constexpr int kEights = 8;  // in a word
   const auto at = [&](int w, int j) {
     return static_cast<std::byte*>(slots) + 8 * stride * (64 * w + 8 * j);
   };
-  const __m512i one_each = _mm512_set_epi64(128, 64, 32, 16, 8, 4, 2, 1);
   const __m512i places =
       _mm512_mullo_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), _mm512_set1_epi64(stride));
-  __m512i masks[kEights], totals[together][kEights];
-  for (int j = 0; j < kEights; ++j) masks[j] = _mm512_slli_epi64(one_each, 8 * j);
+  __m512i totals[together][kEights];
   for (int w = 0; w < together; ++w)
     for (int j = 0; j < kEights; ++j)
       totals[w][j] =
           stride == 1 ? _mm512_loadu_si512(at(w, j)) : _mm512_i64gather_epi64(places, at(w, j), 8);
   const uint64_t last_mask = first + together == bits.n_words ? bits.last_mask : ~uint64_t{0};
-  for (const int32_t position : positions) {
-    const __m512i amounts = _mm512_set1_epi64(Words::amount(sums[position]));
+  const __m128i mask = together == 1 ? _mm_set_epi64x(0, std::bit_cast<int64_t>(last_mask))
+                                     : _mm_set_epi64x(std::bit_cast<int64_t>(last_mask), -1);
+  const size_t n = positions.size();
+  for (size_t i = 0; i < n; i += 4) {
+    // Those after the last add nothing.
+    const int32_t a = positions[i], b = positions[std::min(i + 1, n - 1)];
+    const int32_t c = positions[std::min(i + 2, n - 1)], d = positions[std::min(i + 3, n - 1)];
+    const int64_t of_a = Words::amount(sums[a]), of_b = i + 1 < n ? Words::amount(sums[b]) : 0;
+    const int64_t of_c = i + 2 < n ? Words::amount(sums[c]) : 0;
+    const int64_t of_d = i + 3 < n ? Words::amount(sums[d]) : 0;
+    const __m512i of_a_b = _mm512_add_epi64(_mm512_maskz_set1_epi64(0b10101010, of_a),
+                                            _mm512_maskz_set1_epi64(0b11001100, of_b));
+    const __m512i without_d = _mm512_add_epi64(of_a_b, _mm512_maskz_set1_epi64(0b11110000, of_c));
+    const __m512i with_d = _mm512_add_epi64(without_d, _mm512_set1_epi64(of_d));
+    const __m512i subsets = interleave(_mm_and_si128(two_words_at<kWindow>(bits, a, first), mask),
+                                       _mm_and_si128(two_words_at<kWindow>(bits, b, first), mask),
+                                       _mm_and_si128(two_words_at<kWindow>(bits, c, first), mask),
+                                       _mm_and_si128(two_words_at<kWindow>(bits, d, first), mask));
     for (int w = 0; w < together; ++w) {
-      const uint64_t all = word_at<kWindow>(bits, position, first + w);
-      const __m512i word =
-          _mm512_set1_epi64(std::bit_cast<int64_t>(w + 1 < together ? all : all & last_mask));
-      for (int j = 0; j < kEights; ++j)
-        totals[w][j] = _mm512_mask_add_epi64(totals[w][j], _mm512_test_epi64_mask(word, masks[j]),
-                                             totals[w][j], amounts);
+      // Of slots c and c + 4 in lanes c and c + 4, and so on, four bits each.
+      __m512i own = w == 0 ? _mm512_shuffle_i64x2(subsets, subsets, 0b01000100)
+                           : _mm512_shuffle_i64x2(subsets, subsets, 0b11101110);
+      own = _mm512_srlv_epi64(own, _mm512_set_epi64(4, 4, 4, 4, 0, 0, 0, 0));
+      for (int j = 0; j < kEights; ++j) {
+        const __m512i sums_of_subsets =
+            _mm512_permutex2var_epi64(without_d, _mm512_srli_epi64(own, 8 * j), with_d);
+        totals[w][j] = _mm512_add_epi64(totals[w][j], sums_of_subsets);
+      }
     }
   }
   for (int w = 0; w < together; ++w)

@@ -11,7 +11,8 @@ namespace hedgerow {
 // The slots at which positions have entries, as bits: those of a row, then those of the next one,
 // so that the bits of a window stand side by side.
 struct SlotBits {
-  const uint64_t* words;  // and one more than the rows have
+  static constexpr int64_t kMoreWords = 2;
+  const uint64_t* words;  // and so many more than the rows have
   int64_t row_bits;       // from a row to the next: without a window a multiple of 64
   int before;             // rows of a window before its position
   int64_t n_words;        // of a window

@@ -143,9 +143,7 @@ class NodeSearch {
   // Columns of two bins are collected and processed many at a time.
   void look_at_sparse(Search& search) const {
     const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
-    Lefts parts;
-    std::vector<std::pair<ColumnSlots<AnySum>, int>> waiting;  // and the end of its parts
-    waiting.reserve(std::min<size_t>(slots.size(), Lefts::kMost));
+    WaitingColumns waiting;
     int o = 0;
     int32_t first_place = 0;  // of an offset
     for (size_t i = 0, next = 0; i < slots.size(); i = next) {
@@ -154,43 +152,65 @@ class NodeSearch {
       const int32_t end = first_place + data_.end_slot(column);
       for (next = i + 1; next < slots.size() && slots[next].place < end;) ++next;
       const ColumnSlots<AnySum> own{column, o, first_place, {&slots[i], next - i}};
-      if (is_monotone || !has_three_parts(own)) {
+      const bool has_three_parts =
+          data_.bins().n_bins[column] == 2 && histogram_.outside[o].is_empty();
+      if (is_monotone || !has_three_parts) {
         look_at_slots(own, search);
         continue;
       }
-      AnySum rest = total_;
-      for (const SlotSum<AnySum>& slot : own.slots) {
-        parts.add(slot.sum);
-        rest -= slot.sum;
-      }
-      if (own.slots.size() > 1) parts.add(rest);
-      waiting.emplace_back(own, parts.n);
-      if (parts.n + 3 <= Lefts::kMost) continue;
-      look_at_waiting(parts, waiting, search);
-      parts.n = 0;
-      waiting.clear();
+      if (rules_.missing->leaves_out())
+        add_known_cut(own, waiting);
+      else
+        add_cuts(own, waiting);
+      waiting.columns.emplace_back(own, waiting.lefts.n);
+      if (waiting.lefts.n + 3 > Lefts::kMost) look_at_waiting(waiting, search);
     }
-    look_at_waiting(parts, waiting, search);
+    look_at_waiting(waiting, search);
   }
 
-  // Whether examples are at most in two bins or missing, so that every cut parts one of the three
-  // from the others.
-  bool has_three_parts(const ColumnSlots<AnySum>& own) const {
-    return data_.bins().n_bins[own.column] == 2 && histogram_.outside[own.o].is_empty() &&
-           !(rules_.missing->leaves_out() && data_.may_miss(own.column));
+  // Columns whose cuts are compared together.
+  struct WaitingColumns {
+    Lefts lefts, known;                                        // known: where splits use only these
+    std::vector<std::pair<ColumnSlots<AnySum>, int>> columns;  // and the end of its cuts
+  };
+
+  // Examples are at most in two bins or missing: every cut parts one of the three from the others.
+  void add_cuts(const ColumnSlots<AnySum>& own, WaitingColumns& waiting) const {
+    AnySum rest = total_;
+    for (const SlotSum<AnySum>& slot : own.slots) {
+      waiting.lefts.add(slot.sum);
+      rest -= slot.sum;
+    }
+    if (own.slots.size() > 1) waiting.lefts.add(rest);
   }
 
-  void look_at_waiting(Lefts& parts,
-                       const std::vector<std::pair<ColumnSlots<AnySum>, int>>& waiting,
-                       Search& search) const {
+  // The cut between two bins.
+  void add_known_cut(const ColumnSlots<AnySum>& own, WaitingColumns& waiting) const {
+    std::array<AnySum, 3> bins{};
+    AnySum rest = total_;
+    for (const SlotSum<AnySum>& slot : own.slots) {
+      bins[data_.slot_bin(own.column, slot.place - own.first_place)] = slot.sum;
+      rest -= slot.sum;
+    }
+    bins[data_.default_bin(own.column)] = rest;
+    waiting.lefts.add(bins[1]);
+    waiting.known.add(bins[1] + bins[2]);
+  }
+
+  void look_at_waiting(WaitingColumns& waiting, Search& search) const {
     std::array<double, Lefts::kMost> gains;
-    search.fill_gains(parts, gains.data());
+    if (rules_.missing->leaves_out())
+      search.fill_known_gains(waiting.lefts, waiting.known, gains.data());
+    else
+      search.fill_gains(waiting.lefts, gains.data());
     int first = 0;
-    for (const auto& [own, end] : waiting) {
+    for (const auto& [own, end] : waiting.columns) {
       const double largest = *std::max_element(gains.begin() + first, gains.begin() + end);
       if (largest >= search.least_gain()) look_at_slots(own, search);
       first = end;
     }
+    waiting.lefts.n = waiting.known.n = 0;
+    waiting.columns.clear();
   }
 
   void look_at_slots(const ColumnSlots<AnySum>& own, Search& search) const {
