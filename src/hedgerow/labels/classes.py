@@ -80,7 +80,7 @@ class Labels:
     def _learn(cls, values: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
         if values.dtype.kind not in "UO":
             if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
-                found, inverse, _ = number(values, int(values.max(initial=0)) + 1)
+                found, inverse, _ = number(values, int(values.max(initial=0)) + 1, np.int32)
                 classes = found.astype(values.dtype)
             else:
                 classes, inverse = np.unique(values, return_inverse=True)
