@@ -95,6 +95,27 @@ void join_blocks(const nb::typed<nb::list, nb::any>& blocks, const Array<uint8_t
   });
 }
 
+// Copies row codes[i] of the table to row i of the output.
+void take_rows(const Array<const uint8_t, 2>& table, const Codes& codes,
+               const Array<uint8_t, 2>& out, int n_threads) {
+  const size_t width = table.shape(1);
+  check_shape(out, {codes.shape(0), width}, "out must have a row for each code, as wide as others");
+  check(are_within(codes, 0, table.shape(0), n_threads), "a code is out of range");
+  const auto copy = [&](int64_t begin, int64_t end, size_t n_bytes) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(out.data() + i * n_bytes, table.data() + codes.data()[i] * n_bytes, n_bytes);
+  };
+  run_kernel([&](Stop& stop) {
+    parallel_for_pieces(static_cast<int64_t>(codes.shape(0)), kPositionsPerTask, n_threads, stop,
+                        [&](int64_t begin, int64_t end) {
+                          if (width == 8)
+                            copy(begin, end, 8);  // the compiler knows the number then
+                          else
+                            copy(begin, end, width);
+                        });
+  });
+}
+
 using Rows = std::tuple<Array<const uint8_t, 2>, Offsets>;
 
 Returned<uint64_t> digest_rows(const std::vector<Rows>& parts, int64_t n_sequences, int n_threads) {
@@ -150,6 +171,8 @@ void bind_blocks(nb::module_& module) {
              "None if they are not like that, or empty.");
   module.def("join_blocks", &join_blocks, nb::arg("blocks"), array("out"), nb::arg("n_threads"),
              "Copies the bytes of such arrays, one after another.");
+  module.def("take_rows", &take_rows, array("table"), array("codes"), array("out"),
+             nb::arg("n_threads"), "Fills the rows of out with rows of the table, by their codes.");
   module.def("digest_sequences", &digest_rows, nb::arg("parts"), nb::arg("n_sequences"),
              nb::arg("n_threads"),
              "A number for the contents of each sequence: of rows of bytes, and of the bounds of "

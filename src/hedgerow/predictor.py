@@ -157,7 +157,8 @@ class Predictor(Shown):
         with _core.ThreadPool():
             inputs = read_inputs(self, raw, known)
             codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
-        return inputs.sequences.mirror(self.model_.labels.decode(codes))
+            labels = self.model_.labels.decode(codes, n_threads=self._n_threads)
+        return inputs.sequences.mirror(labels)
 
     def predict_marginals(
         self,
