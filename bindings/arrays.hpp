@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_vector.hpp"
 #include "no_gil.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -67,21 +69,6 @@ inline void check_offsets(const Offsets& offsets, size_t n_positions) {
         "offsets must run from 0 to the number of positions");
   for (size_t s = 1; s < offsets.shape(0); ++s)
     check(bounds[s] >= bounds[s - 1], "offsets must not fall");
-}
-
-// Whether all codes are from `first` to n - 1. There may be many, so the loop has no branch and can
-// be vectorised.
-inline bool are_within(const Codes& codes, int32_t first, size_t n) {
-  const auto last = static_cast<int32_t>(std::min<size_t>(n, INT32_MAX)) - 1;
-  bool is_within = true;
-  for (size_t t = 0; t < codes.shape(0); ++t)
-    is_within &= (codes.data()[t] >= first) & (codes.data()[t] <= last);
-  return is_within;
-}
-
-inline void check_labels(const Codes& labels, size_t n_positions, size_t n_labels) {
-  check(labels.shape(0) == n_positions, "labels must have an entry for each position");
-  check(are_within(labels, 0, n_labels), "a label code lies outside 0 .. number of labels - 1");
 }
 
 // Edges, or marginals of label pairs.
@@ -137,15 +124,18 @@ inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, s
                           marginals.data()};
 }
 
-// Labels of positions, or other outputs, -1 where they are not known.
-inline void check_codes(const Codes& codes, size_t n_positions, size_t n_outputs) {
-  check(codes.shape(0) == n_positions, "codes must have an entry for each position");
-  check(are_within(codes, INT32_MIN, n_outputs), "a label code is out of range");
-}
-
 // A NumPy array that a call returns.
 template <class T>
 using Returned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// A new array of n values that are not initialised: threads that write them touch their memory
+// first.
+template <class T>
+Returned<T> make_array(int64_t n) {
+  auto* values = new LargeVector<T>(static_cast<size_t>(n));
+  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<LargeVector<T>*>(p); });
+  return Returned<T>(values->data(), {static_cast<size_t>(n)}, owner);
+}
 
 // A vector passed to NumPy without a copy.
 template <class T>
@@ -165,6 +155,36 @@ void run_kernel(Kernel kernel) {
   } catch (const Interrupted&) {
     throw nb::python_error();
   }
+}
+
+// Whether all codes are from `first` to n - 1. There may be many, so the loop has no branch and can
+// be vectorised.
+inline bool are_within(const Codes& codes, int32_t first, size_t n, int n_threads = 1) {
+  constexpr int64_t kCodesPerTask = 1 << 15;
+  const auto last = static_cast<int32_t>(std::min<size_t>(n, INT32_MAX)) - 1;
+  std::atomic<bool> are_all_within{true};
+  run_kernel([&](Stop& stop) {
+    const auto look = [&](int64_t begin, int64_t end) {
+      bool is_within = true;
+      for (int64_t t = begin; t < end; ++t)
+        is_within &= (codes.data()[t] >= first) & (codes.data()[t] <= last);
+      if (!is_within) are_all_within = false;
+    };
+    parallel_for_pieces(static_cast<int64_t>(codes.shape(0)), kCodesPerTask, n_threads, stop, look);
+  });
+  return are_all_within;
+}
+
+inline void check_labels(const Codes& labels, size_t n_positions, size_t n_labels, int n_threads) {
+  check(labels.shape(0) == n_positions, "labels must have an entry for each position");
+  check(are_within(labels, 0, n_labels, n_threads),
+        "a label code lies outside 0 .. number of labels - 1");
+}
+
+// Labels of positions, or other outputs, -1 where they are not known.
+inline void check_codes(const Codes& codes, size_t n_positions, size_t n_outputs, int n_threads) {
+  check(codes.shape(0) == n_positions, "codes must have an entry for each position");
+  check(are_within(codes, INT32_MIN, n_outputs, n_threads), "a label code is out of range");
 }
 
 void bind_trellis(nb::module_& module);

@@ -101,7 +101,7 @@ void bind_automaton(nb::module_& module) {
         const RowSums wanted{static_cast<int64_t>(values.shape(1)),
                              static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(),
                              places.data(), data_or_null(weights)};
-        check(are_within(places, 0, values.shape(1)), "a place lies outside the row");
+        check(are_within(places, 0, values.shape(1), n_threads), "a place lies outside the row");
         check_shape(sums, {values.shape(0), offsets.shape(0) - 1},
                     "sums must have a row for each row of values, and one for each offset");
         run_kernel([&](Stop& stop) {
@@ -137,7 +137,7 @@ void bind_automaton(nb::module_& module) {
         out.bound = bound;
         const auto by_pattern = read_patterns(patterns, nodes.shape(0), automaton.n_arcs());
         if (by_pattern) out.patterns = &*by_pattern;
-        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
+        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1), n_threads);
         check(labels || !log_likelihoods, "log_likelihoods need labels");
         run_kernel([&](Stop& stop) {
           fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
@@ -158,7 +158,7 @@ void bind_automaton(nb::module_& module) {
         AutomatonPosteriors out =
             read_outputs(scores, {}, log_likelihoods, marginals, arc_sums, {}, pairs, {});
         out.bound = bound;
-        check_labels(labels, nodes.shape(0), nodes.shape(1));
+        check_labels(labels, nodes.shape(0), nodes.shape(1), n_threads);
         check_shape(weights, {nodes.shape(0)}, "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
           fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);

@@ -1,9 +1,12 @@
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "arrays.hpp"
 #include "digest.hpp"
+#include "draws.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -15,20 +18,27 @@ class Buffer {
       : is_there_(PyObject_GetBuffer(array.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) {
     if (!is_there_) PyErr_Clear();
   }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  Buffer(Buffer&& other) noexcept
+      : view_(other.view_), is_there_(std::exchange(other.is_there_, false)) {}
+  Buffer& operator=(Buffer&&) = delete;
   ~Buffer() {
     if (is_there_) PyBuffer_Release(&view_);
   }
 
-  bool is_table() const {
-    return is_there_ && view_.ndim == 2 && view_.shape[0] > 0 && view_.shape[1] > 0;
+  // Whether it has this many dimensions, and none of them is empty.
+  bool is_filled(int n_dimensions) const {
+    if (!is_there_ || view_.ndim != n_dimensions) return false;
+    return std::all_of(view_.shape, view_.shape + n_dimensions, [](auto n) { return n > 0; });
   }
+  // Whether the type and all lengths but the number of rows are the same.
   bool is_like(const Buffer& other) const {
-    return view_.shape[1] == other.view_.shape[1] &&
+    return view_.ndim == other.view_.ndim &&
+           std::equal(view_.shape + 1, view_.shape + view_.ndim, other.view_.shape + 1) &&
            std::strcmp(view_.format, other.view_.format) == 0;
   }
+  int n_dimensions() const { return is_there_ ? view_.ndim : 0; }
   int64_t n_rows() const { return view_.shape[0]; }
+  int64_t n_bytes() const { return view_.len; }
   const char* begin() const { return static_cast<const char*>(view_.buf); }
   const char* end() const { return begin() + view_.len; }
 
@@ -41,17 +51,69 @@ std::optional<std::tuple<Returned<int64_t>, bool>> measure_blocks(
     const nb::typed<nb::list, nb::any>& blocks) {
   if (blocks.size() == 0) return {};
   const Buffer first(blocks[0]);
+  const int n_dimensions = first.n_dimensions();
+  if (n_dimensions == 0 || !first.is_filled(n_dimensions)) return {};
   std::vector<int64_t> lengths;
   bool are_adjacent = true;
   const char* end = nullptr;
   for (const nb::handle block : blocks) {
     const Buffer buffer(block);
-    if (!first.is_table() || !buffer.is_table() || !buffer.is_like(first)) return {};
+    if (!buffer.is_filled(n_dimensions) || !buffer.is_like(first)) return {};
     are_adjacent &= end == nullptr || buffer.begin() == end;
     end = buffer.end();
     lengths.push_back(buffer.n_rows());
   }
   return std::tuple{to_numpy(std::move(lengths)), are_adjacent};
+}
+
+// The blocks' memory is borrowed with the GIL, and copied without it.
+void join_blocks(const nb::typed<nb::list, nb::any>& blocks, const Array<uint8_t, 1>& out,
+                 int n_threads) {
+  constexpr int64_t kBytesPerTask = 1 << 18;
+  std::vector<Buffer> buffers;
+  buffers.reserve(blocks.size());
+  std::vector<int64_t> firsts;  // where blocks begin in the output
+  std::vector<size_t> tasks;    // first block of each
+  int64_t n_bytes = 0;
+  for (const nb::handle block : blocks) {
+    const Buffer& buffer = buffers.emplace_back(block);
+    check(buffer.n_dimensions() > 0, "a block is not C-contiguous");
+    if (tasks.empty() || n_bytes - firsts[tasks.back()] >= kBytesPerTask)
+      tasks.push_back(firsts.size());
+    firsts.push_back(n_bytes);
+    n_bytes += buffer.n_bytes();
+  }
+  check(n_bytes == static_cast<int64_t>(out.size()), "out must have the bytes of all blocks");
+  run_kernel([&](Stop& stop) {
+    parallel_for(std::ssize(tasks), n_threads, stop, [&](int64_t task) {
+      stop.check();
+      const size_t end = task + 1 < std::ssize(tasks) ? tasks[task + 1] : buffers.size();
+      for (size_t i = tasks[task]; i < end; ++i)
+        std::memcpy(out.data() + firsts[i], buffers[i].begin(),
+                    static_cast<size_t>(buffers[i].n_bytes()));
+    });
+  });
+}
+
+// Copies row codes[i] of the table to row i of the output.
+void take_rows(const Array<const uint8_t, 2>& table, const Codes& codes,
+               const Array<uint8_t, 2>& out, int n_threads) {
+  const size_t width = table.shape(1);
+  check_shape(out, {codes.shape(0), width}, "out must have a row for each code, as wide as others");
+  check(are_within(codes, 0, table.shape(0), n_threads), "a code is out of range");
+  const auto copy = [&](int64_t begin, int64_t end, size_t n_bytes) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(out.data() + i * n_bytes, table.data() + codes.data()[i] * n_bytes, n_bytes);
+  };
+  run_kernel([&](Stop& stop) {
+    parallel_for_pieces(static_cast<int64_t>(codes.shape(0)), kPositionsPerTask, n_threads, stop,
+                        [&](int64_t begin, int64_t end) {
+                          if (width == 8)
+                            copy(begin, end, 8);  // the compiler knows the number then
+                          else
+                            copy(begin, end, width);
+                        });
+  });
 }
 
 using Rows = std::tuple<Array<const uint8_t, 2>, Offsets>;
@@ -69,17 +131,58 @@ Returned<uint64_t> digest_rows(const std::vector<Rows>& parts, int64_t n_sequenc
   return to_numpy(std::move(digests));
 }
 
+Returned<uint64_t> identify_positions(Array<const uint64_t, 1> identities, Offsets offsets,
+                                      int n_threads) {
+  check(offsets.shape(0) == identities.shape(0) + 1,
+        "offsets must have one entry more than there are sequences");
+  check_offsets(offsets, static_cast<size_t>(offsets.data()[identities.shape(0)]));
+  auto found = make_array<uint64_t>(offsets.data()[identities.shape(0)]);
+  run_kernel([&](Stop& stop) {
+    fill_position_identities(identities.data(), offsets.data(),
+                             static_cast<int64_t>(identities.shape(0)), found.data(), n_threads,
+                             stop);
+  });
+  return found;
+}
+
+Returned<double> draw_uniforms(Array<const uint64_t, 1> identities, uint64_t key, int n_threads) {
+  const auto n = static_cast<int64_t>(identities.shape(0));
+  auto drawn = make_array<double>(n);
+  run_kernel(
+      [&](Stop& stop) { fill_uniforms(identities.data(), n, key, drawn.data(), n_threads, stop); });
+  return drawn;
+}
+
+double find_uniform(Doubles uniforms, int64_t place, int n_threads) {
+  const auto n = static_cast<int64_t>(uniforms.shape(0));
+  check(place >= 0 && place < n, "the place is out of range");
+  double found = 0.0;
+  run_kernel(
+      [&](Stop& stop) { found = find_smallest(uniforms.data(), n, place, n_threads, stop); });
+  return found;
+}
+
 }  // namespace
 
 void bind_blocks(nb::module_& module) {
   module.def("measure_blocks", &measure_blocks, nb::arg("blocks"),
-             "Of 2-D arrays that are C-contiguous, of one type and with the same columns: their "
-             "numbers of rows, and whether each begins in memory where the last one ends. None if "
-             "they are not like that, or empty.");
+             "Of arrays that are C-contiguous, of one type and with the same columns, if any: "
+             "their numbers of rows, and whether each begins in memory where the last one ends. "
+             "None if they are not like that, or empty.");
+  module.def("join_blocks", &join_blocks, nb::arg("blocks"), array("out"), nb::arg("n_threads"),
+             "Copies the bytes of such arrays, one after another.");
+  module.def("take_rows", &take_rows, array("table"), array("codes"), array("out"),
+             nb::arg("n_threads"), "Fills the rows of out with rows of the table, by their codes.");
   module.def("digest_sequences", &digest_rows, nb::arg("parts"), nb::arg("n_sequences"),
              nb::arg("n_threads"),
              "A number for the contents of each sequence: of rows of bytes, and of the bounds of "
              "its rows in them.");
+  module.def("identify_positions", &identify_positions, array("identities"), array("offsets"),
+             nb::arg("n_threads"), "A number for each position, from those of the sequences.");
+  module.def("draw_uniforms", &draw_uniforms, array("identities"), nb::arg("key"),
+             nb::arg("n_threads"), "A random number for each identity under a key.");
+  module.def("find_uniform", &find_uniform, array("uniforms"), nb::arg("place"),
+             nb::arg("n_threads"), "The number at a place, from 0, among sorted numbers.");
 }
 
 }  // namespace hedgerow::bindings

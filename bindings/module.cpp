@@ -10,7 +10,7 @@
 
 namespace {
 
-// A thread pool for the duration of a `with` block.
+// A thread pool for the duration of a `with` block; within another one, that of the outer block.
 struct PoolContext {
   std::optional<hedgerow::ThreadPool> pool;
 };
@@ -33,7 +33,10 @@ NB_MODULE(_core, module) {
                                 "For a ``with``: calls of this thread share their threads, and do "
                                 "not start new ones each time.")
       .def(nanobind::init<>())
-      .def("__enter__", [](PoolContext& self) { self.pool.emplace(); })
+      .def("__enter__",
+           [](PoolContext& self) {
+             if (hedgerow::ThreadPool::idle() == nullptr) self.pool.emplace();
+           })
       .def(
           "__exit__",
           [](PoolContext& self, nanobind::handle, nanobind::handle, nanobind::handle) {

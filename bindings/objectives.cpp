@@ -11,14 +11,14 @@ LabelledMarginals read_marginals(const Table& marginals, const Codes& labels,
   const size_t n_positions = marginals.shape(0), n_labels = marginals.shape(1);
   check(labels.shape(0) == n_positions && weights.shape(0) == n_positions,
         "labels and weights must have an entry for each position");
-  check_codes(labels, n_positions, n_labels);
+  check_codes(labels, n_positions, n_labels, 1);
   return {static_cast<int64_t>(n_positions), static_cast<int>(n_labels), marginals.data(),
           labels.data(), weights.data()};
 }
 
 Observed read_observed(size_t n_positions, size_t n_outputs, const Codes& codes,
-                       const double* weights) {
-  check_codes(codes, n_positions, n_outputs);
+                       const double* weights, int n_threads) {
+  check_codes(codes, n_positions, n_outputs, n_threads);
   return {static_cast<int64_t>(n_positions), static_cast<int64_t>(n_outputs), codes.data(),
           weights};
 }
@@ -75,7 +75,7 @@ void bind_objectives(nb::module_& module) {
         const size_t n_positions = expected.shape(0);
         check_shape(weights, {n_positions}, "weights must have an entry for each position");
         const Observed observed =
-            read_observed(n_positions, expected.shape(1), codes, data_or_null(weights));
+            read_observed(n_positions, expected.shape(1), codes, data_or_null(weights), n_threads);
         run_kernel(
             [&](Stop& stop) { subtract_observed(observed, expected.data(), n_threads, stop); });
       },
@@ -83,8 +83,8 @@ void bind_objectives(nb::module_& module) {
   module.def(
       "count_right",
       [](Table probabilities, Codes codes, int n_threads) {
-        const Observed observed =
-            read_observed(probabilities.shape(0), probabilities.shape(1), codes, nullptr);
+        const Observed observed = read_observed(probabilities.shape(0), probabilities.shape(1),
+                                                codes, nullptr, n_threads);
         int64_t n_right = 0;
         run_kernel([&](Stop& stop) {
           n_right = count_right(observed, probabilities.data(), n_threads, stop);
@@ -92,6 +92,31 @@ void bind_objectives(nb::module_& module) {
         return n_right;
       },
       array("probabilities"), array("codes"), nb::arg("n_threads"));
+  module.def(
+      "find_most_probable",
+      [](Table probabilities, int n_threads) {
+        check(probabilities.shape(1) >= 1, "probabilities must have at least one column");
+        auto codes = make_array<int32_t>(static_cast<int64_t>(probabilities.shape(0)));
+        run_kernel([&](Stop& stop) {
+          fill_most_probable(probabilities.data(), static_cast<int64_t>(probabilities.shape(0)),
+                             static_cast<int64_t>(probabilities.shape(1)), codes.data(), n_threads,
+                             stop);
+        });
+        return codes;
+      },
+      array("probabilities"), nb::arg("n_threads"),
+      "Code of the most probable output of each position, the first one of several.");
+  module.def(
+      "count_pairs",
+      [](Codes codes, Offsets offsets, int n_labels) {
+        check(n_labels >= 1, "there must be at least one label");
+        check_offsets(offsets, codes.shape(0));
+        check_codes(codes, codes.shape(0), static_cast<size_t>(n_labels), 1);
+        return to_numpy(count_pairs(codes.data(), offsets.data(),
+                                    static_cast<int64_t>(offsets.shape(0)) - 1, n_labels));
+      },
+      array("codes"), array("offsets"), nb::arg("n_labels"),
+      "How often label k follows label j in chains, at j * n_labels + k; -1: not known.");
   module.def("fill_curvatures", &write_curvatures, array("probabilities"), array("gammas"),
              optional_array("scales"), nb::arg("rate"), nb::arg("modest"), array("out"),
              nb::arg("n_threads"));

@@ -102,7 +102,7 @@ void fill_posteriors_of(const BoundGraph& graph, const std::optional<Codes>& lab
               bound};
     out.mixing = &*bounds;
   }
-  if (labels) check_labels(*labels, graph.n_positions(), graph.n_labels());
+  if (labels) check_labels(*labels, graph.n_positions(), graph.n_labels(), n_threads);
   check(labels || !log_likelihoods, "log_likelihoods need labels");
   run_kernel([&](Stop& stop) {
     fill_graph_posteriors(graph.scores, data_or_null(labels), out, n_threads, stop);
@@ -149,7 +149,7 @@ void bind_tree_graph(nb::module_& module) {
             GraphPosteriors out =
                 graph.read_outputs({}, log_likelihoods, marginals, arc_sums, pairs, {});
             out.bound = bound;
-            check_labels(labels, graph.n_positions(), graph.n_labels());
+            check_labels(labels, graph.n_positions(), graph.n_labels(), n_threads);
             check_shape(weights, {graph.n_positions()},
                         "weights must have an entry for each position");
             run_kernel([&](Stop& stop) {

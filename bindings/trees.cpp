@@ -75,7 +75,7 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
   check_shape(identities, {n_positions}, "identities must have an entry for each position");
   check(share > 0.0, "a share of the examples must be above 0");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
-  if (codes) check_codes(*codes, n_positions, n_outputs);
+  if (codes) check_codes(*codes, n_positions, n_outputs, n_threads);
   check(!opposite || (n_outputs == 2 && !(negative_ratio > 0.0)),
         "opposite outputs need exactly two outputs, without sampling of negative examples");
   const DerivativeTable table{static_cast<int64_t>(n_positions),

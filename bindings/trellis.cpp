@@ -88,7 +88,7 @@ void bind_trellis(nb::module_& module) {
           bounds->bound = bound;
           out.mixing = &*bounds;
         }
-        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
+        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1), n_threads);
         check(labels || !(log_likelihoods || by_label),
               "log_likelihoods and pairs by label need labels");
         std::optional<PairsByLabel> pairs_by_label;
@@ -119,7 +119,7 @@ void bind_trellis(nb::module_& module) {
         ChainPosteriors out =
             read_outputs(nodes, offsets, {}, log_likelihoods, marginals, pair_sums, pairs, {});
         out.bound = bound;
-        check_labels(labels, nodes.shape(0), nodes.shape(1));
+        check_labels(labels, nodes.shape(0), nodes.shape(1), n_threads);
         check_shape(weights, {nodes.shape(0)}, "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
           fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);

@@ -38,8 +38,8 @@ LAYERS = """
 """
 # Who may use the compiled module.
 USERS_OF_CORE = """
-    boosting cuda descent encode estimator fingerprint identity labels lbfgs linear model objectives
-    persist potentials report sequences training trees trellis
+    boosting cuda decoding descent encode estimator fingerprint identity labels lbfgs linear model
+    objectives persist potentials predictor report sequences training trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}
 

@@ -110,6 +110,47 @@ def test_positions_and_draws():
     assert (draws != draw_uniforms(np.arange(10_000, dtype=np.uint64), 4)).any()
 
 
+def mix(numbers):
+    """The finaliser of SplitMix64."""
+    with np.errstate(over="ignore"):
+        mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_draws_by_another_implementation(n_threads):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 3, 200_000)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    identities = rng.integers(0, 1 << 63, len(lengths), np.uint64)
+    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    positions = identify_positions(identities, offsets, n_threads=n_threads)
+    expected = mix(mix(np.repeat(identities, lengths)) ^ places.astype(np.uint64))
+    np.testing.assert_array_equal(positions, expected)
+    uniforms = draw_uniforms(positions, 5, n_threads=n_threads)
+    bits = mix(mix(np.array(5, np.uint64)) ^ positions) >> np.uint64(11)
+    np.testing.assert_array_equal(uniforms, bits.astype(np.float64) * 2.0**-53)
+    ordered = np.sort(uniforms)
+    for place in (0, 7, 100_000, len(ordered) - 1):
+        assert find_uniform(uniforms, place, ALONE, n_threads=n_threads) == ordered[place]
+
+
+def test_a_place_among_numbers_that_are_close_together():
+    numbers = np.array([0.5, 0.25, 0.5, 0.5 + 2.0**-40, 0.0])
+    found = [find_uniform(numbers, place, ALONE) for place in range(len(numbers))]
+    assert found == sorted(numbers.tolist())
+
+
+def test_arguments_of_draws_are_checked():
+    identities = np.arange(2, dtype=np.uint64)
+    with pytest.raises(ValueError, match="one entry more than there are sequences"):
+        _core.identify_positions(identities, np.array([0, 1]), 1)
+    with pytest.raises(ValueError, match="the place is out of range"):
+        _core.find_uniform(np.zeros(3), 3, 1)
+
+
 def test_a_place_among_the_draws_of_all_workers():
     uniforms = draw_uniforms(np.arange(40, dtype=np.uint64), 3)
     uniforms[:3] = 0.0, uniforms[7], 1 - 2.0**-53

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "parallel.hpp"
 
@@ -21,5 +22,14 @@ void subtract_observed(const Observed& observed, double* expected, int n_threads
 // Number of positions whose most probable output is the observed one.
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop);
+
+// The most probable output of each of n positions, the first one of several: probabilities
+// (n, n_outputs).
+void fill_most_probable(const double* probabilities, int64_t n, int64_t n_outputs, int32_t* out,
+                        int n_threads, Stop& stop);
+
+// How often label k follows label j in n chains, (n_labels, n_labels); a label of -1 is not known.
+std::vector<int64_t> count_pairs(const int32_t* codes, const int64_t* offsets, int64_t n,
+                                 int64_t n_labels);
 
 }  // namespace hedgerow

@@ -60,6 +60,22 @@ TEST(count_right) {
           expected);
 }
 
+TEST(most_probable) {
+  const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1};
+  std::vector<int32_t> codes(3);
+  Stop stop(nullptr);
+  fill_most_probable(p.data(), 3, 2, codes.data(), 2, stop);
+  CHECK((codes == std::vector<int32_t>{0, 1, 0}));
+  fill_most_probable(p.data(), 1, 6, codes.data(), 1, stop);
+  CHECK(codes[0] == 4);
+}
+
+TEST(count_pairs) {
+  const std::vector<int32_t> codes{0, 1, 1, 1, 0, -1, 0};
+  const std::vector<int64_t> offsets{0, 0, 3, 7};
+  CHECK((count_pairs(codes.data(), offsets.data(), 3, 2) == std::vector<int64_t>{0, 1, 1, 1}));
+}
+
 TEST(subtract_observed) {
   const std::vector<int32_t> codes{1, -1, 0};
   const std::vector<double> weights{2, 3, 4};

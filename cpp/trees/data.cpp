@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 
@@ -66,18 +67,26 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
   }
 }
 
-// Columns side by side: a thread reads some of them, row by row.
+// Columns side by side: a task reads some of them, row by row, for a share of the rows.
 BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop) {
-  constexpr int64_t kColumns = 16;
+  constexpr int64_t kColumns = 16, kLeastRows = 1 << 14;
   const int64_t n_dense = bins.n_dense;
   BinCounts counts{bins.n_positions, std::vector<int64_t>(n_dense * 256),
                    std::vector<int64_t>(bins.n_attributes)};
-  parallel_for_pieces(n_dense, kColumns, n_threads, stop, [&](int64_t begin, int64_t end) {
-    const uint8_t* row = bins.dense;
-    for (int64_t t = 0; t < bins.n_positions; ++t, row += n_dense) {
-      if (t % (1 << 14) == 0) stop.check();
-      for (int64_t c = begin; c < end; ++c) ++counts.dense[c * 256 + row[c]];
+  const int64_t n_parts = (n_dense + kColumns - 1) / kColumns;  // of the columns
+  const int64_t n_shares = std::clamp<int64_t>(n_threads, 1, 1 + bins.n_positions / kLeastRows);
+  std::mutex mutex;
+  parallel_for(n_parts * n_shares, n_threads, stop, [&](int64_t task) {
+    const int64_t begin = task % n_parts * kColumns, end = std::min(begin + kColumns, n_dense);
+    const int64_t share = task / n_parts, last = bins.n_positions * (share + 1) / n_shares;
+    std::vector<int64_t> own((end - begin) * 256);
+    int64_t t = bins.n_positions * share / n_shares;
+    for (const uint8_t* row = bins.dense + t * n_dense; t < last; ++t, row += n_dense) {
+      if (t % kLeastRows == 0) stop.check();
+      for (int64_t c = begin; c < end; ++c) ++own[(c - begin) * 256 + row[c]];
     }
+    const std::lock_guard lock(mutex);
+    for (size_t i = 0; i < own.size(); ++i) counts.dense[begin * 256 + i] += own[i];
   });
   if (bins.entry_offsets == nullptr) return counts;
   for (int64_t e = 0; e < bins.entry_offsets[bins.n_positions]; ++e)

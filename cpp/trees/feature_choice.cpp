@@ -45,6 +45,10 @@ std::vector<uint8_t> FeatureChoice::of_tree(int output, uint64_t key) const {
                          derive_key(key, kTreeColumns));
 }
 
+bool FeatureChoice::is_of_tree() const {
+  return share_of_node_ >= 1.0 && (rules_ == nullptr || !rules_->limits_interactions());
+}
+
 const uint8_t* FeatureChoice::of_node(const GrowingTree& tree, const OpenNode& node) {
   const std::vector<uint8_t>* among = &tree.features;
   if (!node.branch.empty()) {

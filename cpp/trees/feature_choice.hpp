@@ -21,6 +21,8 @@ class FeatureChoice {
 
   // Those of the tree of an output; empty: all.
   std::vector<uint8_t> of_tree(int output, uint64_t key) const;
+  // Whether all nodes of a tree may be split on the same features, so that threads may share it.
+  bool is_of_tree() const;
   // Those that a node may be split on; null: all. Valid until the next call.
   const uint8_t* of_node(const GrowingTree& tree, const OpenNode& node);
   // Those that may be surrogates for the split of a node. Its own column may be in the branch.

@@ -163,8 +163,16 @@ void Grower::open(const GrowingTree& tree, Pending pending, Frontier& frontier) 
 
 void Grower::find_splits(const GrowingTree& tree, Pending& pending, Frontier& frontier) {
   subtract_sibling(pending);
-  find_split_of(tree, pending.counted, frontier);
-  if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
+  const int n_nodes = pending.sibling ? 2 : 1;
+  const auto find = [&](int64_t i) {
+    find_split_of(tree, i == 0 ? pending.counted : *pending.sibling);
+  };
+  if (choice_.is_of_tree())
+    crew_.share(n_nodes, find);
+  else
+    for (int i = 0; i < n_nodes; ++i) find(i);
+  push_if_split(std::move(pending.counted), frontier);
+  if (pending.sibling) push_if_split(std::move(*pending.sibling), frontier);
 }
 
 // Whether a node is small enough to make, with others like it, equal work for all idle threads.
@@ -182,9 +190,16 @@ bool Grower::may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_
 
 void Grower::grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
   std::vector<GrownTree> grown(branches.size());
+  // The largest first, so that no thread starts a long one at the end.
+  std::vector<size_t> order(branches.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return branches[a].n_examples() > branches[b].n_examples();
+  });
   crew_.share(std::ssize(branches), [&](int64_t i) {
     const Crew::AtWork at_work(crew_);
-    OpenNode& node = branches[i];
+    const size_t number = order[i];
+    OpenNode& node = branches[number];
     GrowingTree branch{tree.key,      tree.rules,      tree.rows,
                        tree.features, tree.directions, tree.root_curvatures};
     branch.nodes = {tree.nodes[node.node]};
@@ -196,7 +211,7 @@ void Grower::grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
     std::unique_ptr<Grower> grower = growers_.take();
     grower->grow_from(branch, n_examples, frontier);
     growers_.give_back(std::move(grower));
-    grown[i] = std::move(branch.nodes);
+    grown[number] = std::move(branch.nodes);
   });
   for (size_t i = 0; i < branches.size(); ++i) graft(grown[i], branches[i].node, tree.nodes);
 }
@@ -234,16 +249,18 @@ void Grower::count_contexts(const ContextRows& rows, OpenNode& node) {
   std::visit(count, *node.histogram);
 }
 
+void Grower::find_split_of(const GrowingTree& tree, OpenNode& node) {
+  if (!may_split(tree, node)) return;
+  const uint8_t* features = choice_.of_node(tree, node);
+  const MonotoneRules monotone{tree.directions, data_.bins().n_columns(), node.bounds};
+  const NodeContexts contexts{tree.rows.get(), node.contexts, rules_.label_lambda};
+  node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
+                          tree.directions == nullptr ? nullptr : &monotone,
+                          tree.rows == nullptr ? nullptr : &contexts, crew_);
+}
+
 // Puts the node on the frontier if it has a split.
-void Grower::find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier) {
-  if (may_split(tree, node)) {
-    const uint8_t* features = choice_.of_node(tree, node);
-    const MonotoneRules monotone{tree.directions, data_.bins().n_columns(), node.bounds};
-    const NodeContexts contexts{tree.rows.get(), node.contexts, rules_.label_lambda};
-    node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
-                            tree.directions == nullptr ? nullptr : &monotone,
-                            tree.rows == nullptr ? nullptr : &contexts, crew_);
-  }
+void Grower::push_if_split(OpenNode node, Frontier& frontier) {
   if (node.split.exists())
     frontier.push(std::move(node));
   else

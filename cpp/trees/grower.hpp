@@ -76,7 +76,8 @@ class Grower {
   bool is_wanted(const GrowingTree& tree, const Pending& pending) const;
   void count(const GrowingTree& tree, Pending& pending);
   void count_contexts(const ContextRows& rows, OpenNode& node);
-  void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier);
+  void find_split_of(const GrowingTree& tree, OpenNode& node);
+  void push_if_split(OpenNode node, Frontier& frontier);
   bool may_split(const GrowingTree& tree, const OpenNode& node) const;
 
   Pending split(GrowingTree& tree, OpenNode parent);

@@ -68,7 +68,7 @@ class NodeSearch {
 
  private:
   using Search = CutSearch<is_monotone, AnySum>;
-  static constexpr int64_t kFeaturesWorthSharing = 8;
+  static constexpr int64_t kFeaturesWorthSharing = 32;  // else waiting for a thread takes longer
 
   bool allows(int32_t column, int32_t offset) const {
     return features_ == nullptr || features_[static_cast<int64_t>(column) * data_.n_offsets() +

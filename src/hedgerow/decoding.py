@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.labels import Constraints, pin_known
 from hedgerow.trellis import Chain, Scores, forward_backward, viterbi
 
@@ -61,8 +62,7 @@ def decode_marginals(
     ``parents`` as in `Scores`.
     """
     if constraints is None:
-        codes: NDArray[np.int32] = marginals.argmax(axis=1).astype(np.int32)
-        return codes
+        return _core.find_most_probable(marginals, n_threads)
     constraints.restrict(marginals, offsets, parents)
     if known is not None:
         pin_known(marginals, known)

@@ -70,28 +70,27 @@ def identify_sequences(
     return mine
 
 
-def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Identities:
+def identify_positions(
+    identities: Identities, offsets: NDArray[np.int64], *, n_threads: int = 1
+) -> Identities:
     """A number for each position, (N,), from those of the sequences."""
-    lengths = np.diff(offsets)
-    places = np.arange(offsets[-1], dtype=np.uint64) - np.repeat(offsets[:-1], lengths).astype(
-        np.uint64
-    )
-    return _mix(_mix(np.repeat(identities, lengths)) ^ places)
+    return _core.identify_positions(identities, offsets, n_threads)
 
 
-def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
+def draw_uniforms(identities: Identities, key: int, *, n_threads: int = 1) -> NDArray[np.float64]:
     """A random number for each identity under a key, uniform in [0, 1)."""
-    bits = _mix(_mix(np.array(key, np.uint64)) ^ identities)
-    return (bits >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
+    return _core.draw_uniforms(identities, key, n_threads)
 
 
-def find_uniform(uniforms: NDArray[np.float64], place: int, comm: Comm) -> float:
+def find_uniform(
+    uniforms: NDArray[np.float64], place: int, comm: Comm, *, n_threads: int = 1
+) -> float:
     """The number at a place, from 0, among the sorted random numbers of all workers.
 
     Workers do not send the numbers, only counts of those that begin with the same bits.
     """
     if comm.size == 1:
-        return float(np.partition(uniforms, place)[place])
+        return _core.find_uniform(uniforms, place, n_threads)
     numbers = (uniforms * 2.0**BITS).astype(np.int64)
     found, n_left = 0, BITS
     while n_left:

@@ -38,6 +38,7 @@ from hedgerow.trellis import NoPathError, Scores, Trellis
 __all__ = ["Inputs", "Model"]
 
 Answer = TypeVar("Answer")
+Number = TypeVar("Number", bound=np.generic)
 AnyPotential = TypeVar("AnyPotential", bound=Potential)
 
 
@@ -119,7 +120,9 @@ class Model(LazyAttributes):
         """
         if self.base is not None:
             raw = raw.repeatable()  # the base reads it too
-        sequences = self.encode(raw, group_column=group_column, parents=parents, name=name)
+        sequences = self.encode(
+            raw, group_column=group_column, parents=parents, name=name, n_threads=n_threads
+        )
         for potential in self.potentials:
             potential.check_values(sequences, name, n_threads=n_threads)
         check_base_scores_given(raw.base_scores, expected=self.takes_base_scores, name=name)
@@ -167,7 +170,13 @@ class Model(LazyAttributes):
         )
 
     def encode(
-        self, raw: RawData, *, group_column: Any, parents: GivenParents, name: str
+        self,
+        raw: RawData,
+        *,
+        group_column: Any,
+        parents: GivenParents,
+        name: str,
+        n_threads: int = 1,
     ) -> Sequences:
         """Encode X, divided into sequences, with their parents; `read` does it all."""
         return encode_alike(
@@ -178,6 +187,7 @@ class Model(LazyAttributes):
             group_column=group_column,
             parents=parents,
             name=name,
+            n_threads=n_threads,
         )
 
     def find_attributes(self, X: Any) -> Any:
@@ -208,19 +218,24 @@ class Model(LazyAttributes):
         self, inputs: Inputs, decode: Decode | None = None, *, n_threads: int
     ) -> NDArray[np.int32]:
         """Codes of the labels, (N,)."""
-        if (decode or self.decode) == "viterbi":
-            best = self._answer(
-                inputs, n_threads, lambda part: trellis.viterbi(part, n_threads=n_threads)
+        begin = 0
+
+        def find(part: Scores) -> NDArray[np.int32]:
+            nonlocal begin
+            own = slice(begin, begin + part.n_positions)
+            begin = own.stop
+            if (decode or self.decode) == "viterbi":
+                return trellis.viterbi(part, n_threads=n_threads)
+            return decode_marginals(
+                trellis.forward_backward(part, pairs=None, n_threads=n_threads).marginals,
+                part.offsets,
+                self.grammar.constraints,
+                known=None if inputs.known is None else inputs.known[own],
+                parents=part.parents,
+                n_threads=n_threads,
             )
-            return np.concatenate(best)
-        return decode_marginals(
-            self.marginals(inputs, n_threads=n_threads),
-            inputs.sequences.offsets,
-            self.grammar.constraints,
-            known=inputs.known,
-            parents=inputs.sequences.parents,
-            n_threads=n_threads,
-        )
+
+        return _join(self._answer(inputs, n_threads, find))
 
     def marginals(self, inputs: Inputs, *, n_threads: int) -> NDArray[np.float64]:
         """Probability of each label at each position, (N, K)."""
@@ -401,6 +416,6 @@ class Model(LazyAttributes):
             )
 
 
-def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _join(parts: list[NDArray[Number]]) -> NDArray[Number]:
     """Concatenate rows of consecutive runs of sequences."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

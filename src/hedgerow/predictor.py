@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow import _core
 from hedgerow.counting import count_of
 from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.parents import ParentsFormat
@@ -152,9 +153,12 @@ class Predictor(Shown):
             Labels of the same type as in `fit`.
         """
         check_decode(decode)
-        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
-        return inputs.sequences.mirror(self.model_.labels.decode(codes))
+        raw = RawData(X, None, groups, parents, base_scores, X_base)
+        with _core.ThreadPool():
+            inputs = read_inputs(self, raw, known)
+            codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
+            labels = self.model_.labels.decode(codes, n_threads=self._n_threads)
+        return inputs.sequences.mirror(labels)
 
     def predict_marginals(
         self,

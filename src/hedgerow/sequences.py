@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
@@ -372,7 +371,7 @@ class Sequences:
         if self.flat:
             return array
         bounds = self.offsets.tolist()
-        return [array[start:stop] for start, stop in pairwise(bounds)]
+        return list(map(array.__getitem__, map(slice, bounds[:-1], bounds[1:])))
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the sequence that contains a position, and the position within it."""

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from hedgerow import _core
 from hedgerow.encode import encode
 
 
@@ -35,6 +36,31 @@ def test_pieces_of_an_array_are_not_copied():
     assert sequences.offsets.tolist() == [0, 1, 4, 6]
     assert sequences.dense.flags.c_contiguous
     np.testing.assert_array_equal(sequences.dense, array)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, ">f4", np.bool_])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_arrays_that_are_copied(dtype, n_threads):
+    rng = np.random.default_rng(0)
+    blocks = [rng.integers(0, 2, (n, 7)).astype(dtype) for n in rng.integers(1, 500, 300)]
+    sequences = encode(blocks, n_threads=n_threads)
+    np.testing.assert_array_equal(sequences.dense, np.concatenate(blocks))
+    assert sequences.offsets.tolist() == np.cumsum([0, *map(len, blocks)]).tolist()
+    assert sequences.dense.dtype.isnative
+    assert not np.shares_memory(sequences.dense, blocks[0])
+
+
+def test_rows_of_an_array_are_adjacent_pieces():
+    array = np.arange(12.0).reshape(4, 3)
+    sequences = encode([row[None] for row in array])
+    np.testing.assert_array_equal(sequences.dense, array)
+
+
+def test_blocks_are_copied_only_if_they_fill_the_output():
+    with pytest.raises(ValueError, match="out must have the bytes of all blocks"):
+        _core.join_blocks([np.zeros(2)], np.zeros(15, np.uint8), 1)
+    with pytest.raises(ValueError, match="a block is not C-contiguous"):
+        _core.join_blocks([np.zeros((2, 2)).T], np.zeros(32, np.uint8), 1)
 
 
 def lists_that_are_no_pieces():

@@ -109,3 +109,15 @@ def test_unknown_labels_are_named_by_the_name_of_the_labels():
     column = read_labels([None, "B", "I"], FLAT)
     with pytest.raises(ValueError, match=re.escape("unknown label 'I' at known[2]; known labels")):
         Labels(np.array(["B", "O"])).encode(column, FLAT, "known")
+
+
+@pytest.mark.parametrize("classes", [[3, 5], [False, True], ["a", "b"], ["B-NP", "O"]])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_decode(classes, n_threads):
+    labels = Labels(np.array(classes))
+    codes = np.random.default_rng(0).integers(0, 2, (2, 5_000)).astype(np.int32)
+    found = labels.decode(codes.T, n_threads=n_threads)
+    np.testing.assert_array_equal(found, labels.classes[codes.T])
+    assert found.dtype == labels.classes.dtype
+    with pytest.raises(ValueError, match="a code is out of range"):
+        labels.decode(np.array([2]))

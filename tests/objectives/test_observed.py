@@ -1,5 +1,7 @@
 """Observed counts, against the same in NumPy."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -46,3 +48,26 @@ def test_codes_that_do_not_fit(codes, message):
         _core.subtract_observed(table, codes, None, 1)
     with pytest.raises(ValueError, match="weights must have an entry for each position"):
         _core.subtract_observed(table, np.zeros(3, np.int32), np.ones(2), 1)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 7])
+def test_most_probable(n_labels, n_threads):
+    p = np.random.default_rng(0).integers(0, 4, (9_000, n_labels)).astype(np.float64)
+    found = _core.find_most_probable(p, n_threads)
+    np.testing.assert_array_equal(found, p.argmax(axis=1))
+    assert found.dtype == np.int32
+
+
+def test_count_pairs():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 3, 50).astype(np.int32)
+    offsets = np.array([0, 1, 1, 20, 50])
+    expected = np.zeros((3, 3), np.int64)
+    for begin, end in pairwise(offsets):
+        for before, after in pairwise(codes[begin:end]):
+            if before >= 0 and after >= 0:
+                expected[before, after] += 1
+    assert _core.count_pairs(codes, offsets, 3).tolist() == expected.ravel().tolist()
+    with pytest.raises(ValueError, match="a label code is out of range"):
+        _core.count_pairs(codes, offsets, 2)

@@ -25,6 +25,7 @@ def encode_alike(
     group_column: str | int | None,
     parents: GivenParents | None = None,
     name: str,
+    n_threads: int = 1,
 ) -> Sequences:
     """Turn X into `Sequences` of this schema, without attributes that are not in the index.
 
@@ -32,7 +33,15 @@ def encode_alike(
 
     ``name`` is that of the model in messages. The other parameters are those of `encode`.
     """
-    given = encode(X, groups, index, grow=False, group_column=group_column, parents=parents)
+    given = encode(
+        X,
+        groups,
+        index,
+        grow=False,
+        group_column=group_column,
+        parents=parents,
+        n_threads=n_threads,
+    )
     sequences = _in_order(given, schema)
     check_schema(schema, sequences.schema, name)
     # Attributes have the names of the columns used to fit, even if X has none or others.

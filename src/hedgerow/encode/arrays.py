@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from operator import attrgetter
 from typing import Any
 
@@ -39,28 +40,46 @@ def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
     return Sequences(to_offsets(map(len, arrays)), schema, dense, None, (), flat)
 
 
-def read_plain_arrays(blocks: list[Any]) -> Sequences | None:
-    """Read similar C-contiguous arrays all at once, not one by one; None for others.
+def read_plain_arrays(blocks: list[Any], n_threads: int = 1) -> Sequences | None:
+    """Read similar C-contiguous arrays all at once, not one by one; None for others."""
+    first = blocks[0]
+    if type(first) is not np.ndarray or first.ndim != 2 or first.dtype.kind not in NUMERIC_KINDS:
+        return None
+    joined = join_plain_arrays(blocks, common_dtype([first.dtype]), n_threads)
+    if joined is None:
+        return None
+    lengths, dense = joined
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    schema = Schema("columns", dense.shape[1], None, (True,) * dense.shape[1])
+    return Sequences(offsets, schema, dense, None, (), False)
 
+
+def join_plain_arrays(
+    blocks: list[Any], dtype: np.dtype[Any], n_threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[Any]] | None:
+    """Concatenate C-contiguous arrays of numbers of one dtype and with the same columns, if any.
+
+    Returns their lengths, and all rows with a dtype that represents them; None for other arrays.
     Adjacent pieces of one array, as returned by `numpy.split`, are not copied.
     """
-    first = blocks[0]
-    if set(map(type, blocks)) != {np.ndarray} or first.dtype.kind not in NUMERIC_KINDS:
+    if set(map(type, blocks)) != {np.ndarray}:
         return None
     measured = _core.measure_blocks(blocks)
     if measured is None:
         return None
     lengths, are_adjacent = measured
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    shape, dtype = (int(offsets[-1]), first.shape[1]), common_dtype([first.dtype])
+    first = blocks[0]
+    shape = int(lengths.sum()), *first.shape[1:]
+    if first.dtype != dtype:
+        return lengths, np.concatenate(blocks, out=np.empty(shape, dtype))
     are_pieces = first.base is not None and {*map(id, map(BASE, blocks))} == {id(first.base)}
-    if are_adjacent and are_pieces and first.dtype == dtype:
-        strides = (shape[1] * dtype.itemsize, dtype.itemsize)
-        dense = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+    if are_adjacent and are_pieces:
+        strides = [dtype.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        joined = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
     else:
-        dense = np.concatenate(blocks, out=np.empty(shape, dtype))
-    schema = Schema("columns", shape[1], None, (True,) * shape[1])
-    return Sequences(offsets, schema, dense, None, (), False)
+        joined = np.empty(shape, dtype)
+        _core.join_blocks(blocks, joined.reshape(-1).view(np.uint8), n_threads)
+    return lengths, joined
 
 
 def to_offsets(lengths: Iterable[int]) -> NDArray[np.int64]:

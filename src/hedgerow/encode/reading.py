@@ -46,6 +46,7 @@ def encode(
     grow: bool = True,
     group_column: str | int | None = None,
     parents: GivenParents | None = None,
+    n_threads: int = 1,
 ) -> Sequences:
     """Turn user input into `Sequences`.
 
@@ -69,6 +70,8 @@ def encode(
     parents : GivenParents, optional
         The parents of positions in tree-shaped graphs, or the column of X that contains them, which
         is not a feature. Without it, sequences are chains.
+    n_threads : int
+        Number of threads that copy arrays.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def encode(
         )
     sequences = list(block)
     check_list_of_sequences(sequences)
-    return parents.attach(*_read_list(sequences, index, grow, apart))
+    return parents.attach(*_read_list(sequences, index, grow, apart, n_threads))
 
 
 def _read_known(
@@ -156,10 +159,14 @@ def _read_flat(
 
 
 def _read_list(
-    sequences: list[Any], index: StringIndex | None, grow: bool, apart: dict[Role, str | int]
+    sequences: list[Any],
+    index: StringIndex | None,
+    grow: bool,
+    apart: dict[Role, str | int],
+    n_threads: int,
 ) -> tuple[Sequences, list[Any] | None]:
     """Read a list of sequences of the same format, and their columns of parents."""
-    plain = None if apart else read_plain_arrays(sequences)
+    plain = None if apart else read_plain_arrays(sequences, n_threads)
     if plain is not None:
         return plain, None
     form: Form = "items" if all(map(is_plain_items, sequences)) else _settle_all(sequences)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.comm import ALONE, Comm
 from hedgerow.encode.codes import code_values, in_blocks
 from hedgerow.labels.column import (
@@ -80,7 +81,7 @@ class Labels:
     def _learn(cls, values: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
         if values.dtype.kind not in "UO":
             if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
-                found, inverse, _ = number(values, int(values.max(initial=0)) + 1)
+                found, inverse, _ = number(values, int(values.max(initial=0)) + 1, np.int32)
                 classes = found.astype(values.dtype)
             else:
                 classes, inverse = np.unique(values, return_inverse=True)
@@ -151,9 +152,16 @@ class Labels:
             unknown &= ~column.missing
         return codes, unknown
 
-    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+    def decode(self, codes: NDArray[Any], *, n_threads: int = 1) -> NDArray[Any]:
         """Turn codes of any shape into labels."""
-        labels: NDArray[Any] = self.classes[codes]
+        labels = np.empty(codes.shape, self.classes.dtype)
+        width = self.classes.itemsize
+        _core.take_rows(
+            np.ascontiguousarray(self.classes).view(np.uint8).reshape(-1, width),
+            np.ascontiguousarray(codes, np.int32).reshape(-1),
+            labels.reshape(-1).view(np.uint8).reshape(-1, width),
+            n_threads,
+        )
         return labels
 
     def find(self, values: NDArray[Any]) -> NDArray[np.int32]:

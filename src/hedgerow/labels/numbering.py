@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,12 +11,12 @@ __all__ = ["number"]
 
 
 def number(
-    values: NDArray[np.integer], size: int
-) -> tuple[NDArray[np.integer], NDArray[np.intp], NDArray[np.intp]]:
+    values: NDArray[np.integer], size: int, dtype: type[np.signedinteger] = np.intp
+) -> tuple[NDArray[np.integer], NDArray[Any], NDArray[np.intp]]:
     """The distinct values in order, the index of each value among them, and their counts.
 
     Values are from 0 to `size` - 1. If `size` is not much larger than the number of values, they
-    are counted, which is faster than sorting.
+    are counted, which is faster than sorting. Indices have the given dtype.
 
     Examples
     --------
@@ -23,10 +25,11 @@ def number(
     [[2, 5], [1, 0, 1], [1, 2]]
     """
     if size > 2 * len(values) + 1024:
-        return np.unique(values, return_inverse=True, return_counts=True)
+        distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return distinct, inverse.astype(dtype, copy=False), counts
     places = values.astype(np.intp, copy=False)
     counts = np.bincount(places, minlength=size)
     distinct = np.flatnonzero(counts)
-    numbers = np.zeros(size, np.intp)
+    numbers = np.zeros(size, dtype)
     numbers[distinct] = np.arange(len(distinct))
     return distinct, numbers[places], counts[distinct]

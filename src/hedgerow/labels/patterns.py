@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.comm import ALONE, Comm
 from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 from hedgerow.graph import positions_before
@@ -198,6 +199,9 @@ def rare_shares(
     >>> rare_shares(codes, offsets, None, 3, n_labels=2)  # pairs 0 1, 1 1 and 0 1 again; 0 1 1
     [0.5, 1.0]
     """
+    if longest == 2 and weights is None and parents is None:
+        counts = comm.sum(_core.count_pairs(codes, offsets, n_labels))
+        return [_share_of_single(counts)]
     shares = []
     runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1, comm=comm)
     largest = 1.0 if weights is None else float(weights.max(initial=0.0))
@@ -205,10 +209,14 @@ def rare_shares(
     for strings, ends, numbers in islice(runs, longest - 1):
         own = None if weights is None else grid.round(weights[ends])
         own_counts = np.bincount(numbers, own, len(strings)).astype(np.float64)
-        counts = grid.share(own_counts, comm)
-        occur = counts[counts > 0]
-        shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
+        shares.append(_share_of_single(grid.share(own_counts, comm)))
     return shares + [0.0] * (longest - 1 - len(shares))
+
+
+def _share_of_single(counts: NDArray[Any]) -> float:
+    """Share of what occurs that occurs once, from counts of everything."""
+    occur = counts[counts > 0]
+    return float(np.mean(occur <= 1)) if len(occur) else 0.0
 
 
 def _count_runs(

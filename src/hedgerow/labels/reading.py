@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from hedgerow.counting import count_of
 from hedgerow.data_warning import warn_user
+from hedgerow.encode.arrays import join_plain_arrays
 from hedgerow.encode.codes import is_missing
 from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_of_type, place
 from hedgerow.sequences import Sequences
@@ -108,6 +109,9 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
         raise ValueError(
             f"{name} is flat, {name}[0] is {first!r}, but X is not; {_expected(sequences, name)}"
         )
+    joined = _join_plain(parts, sequences)
+    if joined is not None:
+        return joined
     if len(parts) != sequences.n_sequences:
         raise ValueError(
             f"{name} has {count_of(len(parts), 'sequence')} but X has {sequences.n_sequences}; "
@@ -131,6 +135,17 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
         return np.concatenate(parts)
     lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
     return _to_objects(list(chain.from_iterable(lists)))
+
+
+def _join_plain(parts: list[Any], sequences: Sequences) -> NDArray[Any] | None:
+    """Similar arrays of labels, concatenated all at once, not one by one; None for others."""
+    first = parts[0] if parts else None
+    if type(first) is not np.ndarray or first.ndim != 1 or first.dtype.kind not in "iub":
+        return None
+    joined = join_plain_arrays(parts, first.dtype)
+    if joined is None or not np.array_equal(joined[0], sequences.lengths):
+        return None
+    return joined[1]
 
 
 def _settle(labels: Any, where: str) -> Any:

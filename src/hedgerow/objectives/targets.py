@@ -175,13 +175,8 @@ class Targets(LazyAttributes):
     @lazy
     def arc_counts(self) -> NDArray[np.float64]:
         """Weighted count of each arc, without partially labelled sequences."""
-        shape = self.trellis.arc_shape
-        taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
-        if self.partial is not None:
-            taken[self.partial.positions] = -1
         weights = None if self.weights is None else self.round(self.weights)
-        counts = np.bincount(taken + 1, weights, 1 + int(np.prod(shape)))[1:]
-        return counts.astype(np.float64).reshape(shape)
+        return self.trellis.count_arcs(self.full_codes, self.offsets, self.parents, weights)
 
     @lazy
     def known_weights(self) -> NDArray[np.float64]:

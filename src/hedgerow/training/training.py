@@ -209,7 +209,14 @@ class Training(Generic[Form, AnyUpdate]):
             queries = RelationalFeatures() if crf.queries is None else clone(crf.queries)
             X, facts = queries.learn(X)
         given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
-        sequences = encode(X, raw.groups, index, group_column=crf.group_column, parents=given)
+        sequences = encode(
+            X,
+            raw.groups,
+            index,
+            group_column=crf.group_column,
+            parents=given,
+            n_threads=count_threads(crf.n_jobs),
+        )
         return replace(sequences, facts=facts), queries
 
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:

@@ -151,7 +151,7 @@ class Columns(LazyAttributes):
 
             def identify() -> NDArray[np.uint64]:
                 own = identify_sequences(sequences, n_threads=n_threads, comm=comm)
-                return identify_positions(own, sequences.offsets)
+                return identify_positions(own, sequences.offsets, n_threads=n_threads)
 
             parts.append(cut_dense(sequences.dense, max_bins, n_threads, identify, comm))
         n_dense_text = sum(map(is_dense, categories))

@@ -73,8 +73,9 @@ def cut_dense(
     rows, n_everywhere = None, count_all(n_rows, comm)
     if n_everywhere > MAX_ROWS:
         identities = np.arange(n_rows, dtype=np.uint64) if identify is None else identify()
-        uniforms = draw_uniforms(identities, 0)
-        rows = np.flatnonzero(uniforms < find_uniform(uniforms, MAX_ROWS, comm))
+        uniforms = draw_uniforms(identities, 0, n_threads=n_threads)
+        last = find_uniform(uniforms, MAX_ROWS, comm, n_threads=n_threads)
+        rows = np.flatnonzero(uniforms < last)
     if comm.size > 1:
         dense = np.concatenate(comm.gather(dense if rows is None else dense[rows]))
         n_rows, rows = len(dense), None

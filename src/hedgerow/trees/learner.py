@@ -112,7 +112,7 @@ class Learner:
         """What the draws of examples depend on, (N,), if examples are drawn."""
         if self.identities is None or not self.sampling.draws_examples:
             return None
-        return identify_positions(self.identities, self.offsets)
+        return identify_positions(self.identities, self.offsets, n_threads=self.n_threads)
 
     def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
         key = self._key(round_number, Purpose.COLUMNS)

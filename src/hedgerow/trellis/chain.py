@@ -89,6 +89,18 @@ class Chain(Trellis):
         arcs[offsets[:-1][np.diff(offsets) > 0]] = -1
         return arcs
 
+    def count_arcs(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        if parents is not None or weights is not None:
+            return super().count_arcs(codes, offsets, parents, weights)
+        counts = _core.count_pairs(codes, offsets, self.n_labels)
+        return counts.astype(np.float64).reshape(self.arc_shape)
+
     def edge_contexts(self) -> EdgeContexts:
         before, labels = np.divmod(np.arange(self.n_labels**2), self.n_labels)
         return EdgeContexts(labels.astype(np.int32), (1 + before[:, None]).astype(np.uint8))

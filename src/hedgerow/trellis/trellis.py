@@ -358,6 +358,21 @@ class Trellis(Inference):
         -1 where there is none, or where a label is not known. ``parents`` as in `Scores`.
         """
 
+    def count_arcs(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """How often labelled sequences take each arc, see `arcs_taken`.
+
+        ``weights`` are those of positions, (N,); None: all 1.
+        """
+        taken = self.arcs_taken(codes, offsets, parents)
+        counts = np.bincount(taken + 1, weights, 1 + int(np.prod(self.arc_shape)))[1:]
+        return counts.astype(np.float64).reshape(self.arc_shape)
+
     def edge_contexts(self) -> EdgeContexts:
         """The previous labels that the arcs, in order, represent."""
         raise NotImplementedError(
