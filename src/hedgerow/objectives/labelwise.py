@@ -53,8 +53,9 @@ class Objective(Protocol):
     With a `hedgerow.Checkpoint` an objective is identified by the name of its class and by its
     state: what ``get_params()`` returns, if there is such a method; otherwise the fields of a
     dataclass, except those with ``compare=False``; otherwise its attributes. These may be numbers,
-    strings, bools, None, NumPy arrays, dataclasses, and lists and dicts of these; anything else
-    raises an error if there is a checkpoint. Custom objectives are not saved in model files.
+    strings, bools, None, NumPy arrays, dataclasses, functions defined at the top level of a module,
+    and lists and dicts of these; anything else raises an error if there is a checkpoint. Custom
+    objectives are not saved in model files.
 
     Examples
     --------
