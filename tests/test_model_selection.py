@@ -198,7 +198,7 @@ def test_bad_data_for_folds(folds, given, error, message):
 def test_bad_splits():
     refuses(ValueError, "shuffle is 2; expected True or False", train_test_split, X, shuffle=2)
     refuses(ValueError, "group_column is []; expected", train_test_split, X, group_column=[])
-    message = "argument 1 of train_test_split has 10 entries, but X has 11 sequences; pass one"
+    message = "argument 2 of train_test_split has 10 entries, but X has 11 sequences; pass one"
     refuses(ValueError, message, train_test_split, X, Y[1:])
     refuses(ValueError, "X is one flat table without ids", train_test_split, ROWS, LABELS)
-    refuses(ValueError, "y has 10 entries but X", train_test_split, X, Y, stratify=Y[1:])
+    refuses(ValueError, "stratify has 10 entries but X", train_test_split, X, Y, stratify=Y[1:])

@@ -68,7 +68,7 @@ def test_a_model_of_python_without_transitions(tmp_path, capsys):
     hedgerow.LinearCRF(order=0).fit([[("a",), ("b",)]], [[1, 2]]).save(path)
     out = run(capsys, "inspect", path)
     assert "files:" not in out
-    assert out.endswith("\nlabels do not depend on each other (order 0)\n")
+    assert out.endswith("\nno label pattern has a weight\n")
 
 
 def test_trees_that_never_split(tmp_path, capsys):

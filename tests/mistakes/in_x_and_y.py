@@ -39,7 +39,7 @@ def too_few_labels_for_a_table():
     trees().fit(ROWS, LABELS[1:])
 
 
-@mistake("B", ValueError, "fit requires y to be passed, but the target y is None")
+@mistake("B", ValueError, "this method requires y to be passed, but the target y is None")
 def no_labels():
     trees().fit(X, None)
 

@@ -78,7 +78,7 @@ def a_split_of_a_table_without_groups():
 @mistake(
     "A",
     ValueError,
-    "argument 1 of train_test_split has 3 entries, but X has 4 sequences; pass one entry for each",
+    "argument 2 of train_test_split has 3 entries, but X has 4 sequences; pass one entry for each",
 )
 def a_split_with_labels_for_fewer_sequences():
     train_test_split(X, Y[1:])

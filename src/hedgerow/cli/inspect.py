@@ -149,7 +149,7 @@ def largest_transitions(model: Estimator, top: int) -> str:
     table = model.patterns()
     patterns, weights = table["pattern"].tolist(), table["weight"]
     if not patterns:
-        return "labels do not depend on each other (order 0)"
+        return "no label pattern has a weight"
     names = model.classes_.tolist()
     if "attribute" in table:
         attributes = table["attribute"].tolist()

@@ -32,8 +32,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--model",
         choices=("linear", "trees"),
-        help="weights of attributes, or boosted trees; by default trees for tables, otherwise "
-        "linear",
+        help="weights of attributes, or boosted trees; by default trees for tables and facts, "
+        "otherwise linear",
     )
     add(
         "--base",

@@ -1,9 +1,10 @@
 """CoNLL files: one line per position, several columns, a blank line between sequences.
 
-Cells are separated by white space or, if a file has tabs, by tabs. Some lines are not positions,
-and are written unchanged: ``-DOCSTART-`` lines; comments (lines that begin with ``#``, come before
-the first position of a sequence and have a different number of columns); and in CoNLL-U files the
-lines of multiword tokens and empty nodes.
+Cells are separated by white space or, if a file has tabs, by tabs. Some lines are not positions:
+``-DOCSTART-`` lines; comments (lines that begin with ``#``, come before the first position of a
+sequence and have a different number of columns); and in CoNLL-U files the lines of multiword tokens
+and empty nodes. If columns are added, the latter get ``_`` there, and a comment with column names
+gets the new names; all other such lines are written unchanged.
 """
 
 from __future__ import annotations
@@ -260,7 +261,7 @@ class ConllWriter:
         self._is_conllu = is_conllu(recipe.columns)
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append columns to the positions of a batch; all other lines are unchanged."""
+        """Append columns to the positions of a batch, and ``_`` or names to some other lines."""
         rows: Lines = batch.rows
         out = list(rows.lines)
         cells = to_cells(columns, empty="_")

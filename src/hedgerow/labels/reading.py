@@ -59,7 +59,7 @@ def read_labels(
     check_missing_label(missing_label)
     if y is None:
         if name == "y":
-            raise ValueError("fit requires y to be passed, but the target y is None")
+            raise ValueError("this method requires y to be passed, but the target y is None")
         raise ValueError(f"{name} is None; {_expected(sequences, name)}")
     if isinstance(y, str | bytes | Mapping | AbstractSet) or not (
         isinstance(y, Iterable) or hasattr(y, "__array__")

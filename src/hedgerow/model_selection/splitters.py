@@ -144,7 +144,9 @@ class StratifiedSequenceKFold(SequenceKFold):
     """
 
     def _deal(self, units: Units, y: Any) -> NDArray[np.int64]:
-        counts = units.count_labels(y, "StratifiedSequenceKFold")
+        if y is None:
+            raise ValueError("y is None, but StratifiedSequenceKFold needs the labels; pass y")
+        counts = units.count_labels(y, "y")
         sizes = self._sizes(units.number)
         return _deal_alike(counts, sizes, self._order(units.number))
 
@@ -215,7 +217,7 @@ def train_test_split(
         parts = _deal_alike(units.count_labels(stratify, "stratify"), capacities, order)
     train, test = units.where(parts == 0), units.where(parts == 1)
     split: list[Any] = []
-    for number, array in enumerate((X, *arrays, *(() if groups is None else (groups,)))):
+    for number, array in enumerate((X, *arrays, *(() if groups is None else (groups,))), 1):
         n_items = count_items(array)
         if n_items != len(units.of_items):
             raise ValueError(
@@ -285,14 +287,15 @@ class Units:
         return np.flatnonzero(flags[self.of_items])
 
     def count_labels(self, y: Any, name: str) -> NDArray[np.float64]:
-        """Count of each label in each unit, (units, labels); missing labels have a column too."""
-        if y is None:
-            raise ValueError(f"y is None, but {name} needs the labels; pass y")
+        """Count of each label in each unit, (units, labels); missing labels have a column too.
+
+        ``name`` is that of the argument `y`, for messages.
+        """
         parts = list(y)
         if len(parts) != len(self.of_items):
             raise ValueError(
-                f"y has {len(parts)} entries but X has {len(self.of_items)} {self.items}; pass one "
-                "entry for each"
+                f"{name} has {len(parts)} entries but X has {len(self.of_items)} {self.items}; "
+                "pass one entry for each"
             )
         lists = [[part] for part in parts] if self.flat else [list(part) for part in parts]
         plain = ([None if is_missing(label) else label for label in part] for part in lists)

@@ -100,7 +100,7 @@ def write_report(
     X, y, groups, base_scores, X_base
         Data, as for `fit`. Labels may be missing, or unknown to the model.
     title
-        Title of the page; None: the kind of model.
+        Title of the page; None: "TreeCRF report" or "LinearCRF report".
     decode : {"viterbi", "marginal"} or None
         The decoder; None: ``decode_`` of the model. The scores of the other decoder are shown next
         to those of this one.

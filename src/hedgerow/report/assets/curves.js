@@ -20,7 +20,7 @@ function showCurves() {
             unit: metric === "accuracy" ? "share of positions" : metric,
             isShare: metric === "accuracy",
             mark: best,
-            isLog: isLog && metric !== "accuracy",
+            isLog: isLog && metric === "loss",
           },
         ),
       ),
