@@ -30,8 +30,10 @@
 // Sanitized code is slow to compile: there each helper is compiled once.
 #if defined(__GNUC__) && !defined(HEDGEROW_SANITIZED)
 #define HEDGEROW_INLINE inline __attribute__((always_inline))
+#define HEDGEROW_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define HEDGEROW_INLINE inline
+#define HEDGEROW_INLINE_LAMBDA
 #endif
 
 #if defined(__GNUC__)

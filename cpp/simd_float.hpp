@@ -46,6 +46,15 @@ HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   const HalfFloats half = __builtin_convertvector(a, HalfFloats);
   std::memcpy(p, &half, sizeof(half));
 }
+HEDGEROW_INLINE Floats join_as_floats(Lanes a, Lanes b) {
+  const HalfFloats first = __builtin_convertvector(a, HalfFloats);
+  const HalfFloats second = __builtin_convertvector(b, HalfFloats);
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+  return Floats{first[0], first[1], first[2], first[3], second[0], second[1], second[2], second[3]};
+#endif
+}
 // 1 / a
 HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
   const HalfFloats half = 1.0f / __builtin_convertvector(a, HalfFloats);
@@ -121,6 +130,12 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
 }
 HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = static_cast<float>(a.v[i]);
+}
+HEDGEROW_INLINE Floats join_as_floats(Lanes a, Lanes b) {
+  Floats out;
+  store_as_floats(out.v, a);
+  store_as_floats(out.v + kLanes, b);
+  return out;
 }
 HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = 1.0f / static_cast<float>(a.v[i]);

@@ -84,6 +84,97 @@ void check_bounds(const Batch& batch, const Bounds& found) {
     CHECK_NEAR(found.pairs[i], expected[i], 1e-3 * expected[i] + 1e-30);
 }
 
+// The posteriors that come with mixing rates, pairs only as sums; curvature: (K, K)
+Posteriors posteriors_with_mixing(const Batch& batch, double bound,
+                                  std::vector<double>& curvature) {
+  Posteriors found = of_first_order(Posteriors(batch), batch);
+  found.pairs.clear();
+  std::vector<float> nodes(batch.n_positions());
+  const MixingBounds bounds{nodes.data(), nullptr, curvature.data(), batch.weights.data(), bound};
+  ChainPosteriors out = pointers_to(found, batch.chain());
+  out.weights = batch.weights.data();
+  out.mixing = &bounds;
+  out.bound = bound;
+  Stop stop(nullptr);
+  fill_posteriors(batch.chain(), batch.labels.data(), out, 2, stop);
+  return found;
+}
+
+void check_single(const std::vector<double>& found, const std::vector<double>& expected) {
+  CHECK(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    CHECK_NEAR(found[i], expected[i], 2e-6 * expected[i] + 1e-12);
+}
+
+// With mixing rates, marginals and sums of pairs are in single precision, log Z and log-likelihoods
+// are not.
+TEST(posteriors_with_mixing) {
+  for (const int n_labels : {9, 17, 26, 33})
+    for (const double spread : {0.0, 2.0, 12.0, 40.0, 400.0})
+      for (const double holes : {0.0, 0.3}) {
+        const Kind kind{spread, holes, false};
+        context = describe(n_labels, kind);
+        const Batch batch = first_order(n_labels, {6, 1, 0, 40, 2}, kind);
+        std::vector<double> curvature(n_labels * n_labels);
+        const Posteriors found = posteriors_with_mixing(batch, 0.0, curvature);
+        const Posteriors expected = posteriors_of(batch, batch.chain());
+        CHECK(found.log_z == expected.log_z);
+        CHECK(found.log_likelihoods == expected.log_likelihoods);
+        check_single(found.marginals, expected.marginals);
+        check_single(found.arc_sums, expected.arc_sums);
+      }
+  for (const double spread : {3.0, 30.0}) {
+    const Batch batch = first_order(9, {4}, {spread, 0.1, false});
+    const Exact exact(batch, 0);
+    Posteriors expected(batch, 0.0);
+    for (const auto& one : exact.all)
+      expected.add(batch, 0, one.labels, exact.prob(one), batch.weights[0]);
+    expected = of_first_order(expected, batch);
+    std::vector<double> curvature(9 * 9);
+    const Posteriors found = posteriors_with_mixing(batch, 0.0, curvature);
+    check_single(found.marginals, expected.marginals);
+    check_single(found.arc_sums, expected.arc_sums);
+  }
+}
+
+// Sums do not depend on the order of sequences, to the last bit.
+TEST(order_with_mixing) {
+  for (const double spread : {0.0, 3.0, 15.0}) {
+    std::vector<int64_t> lengths;
+    for (int64_t i = 0; i < 70; ++i) lengths.push_back(i % 23);
+    const Batch batch = first_order(11, lengths, {spread, 0, false});
+    Batch reversed = batch;
+    reversed.offsets = {0};
+    reversed.nodes.clear();
+    std::reverse(reversed.weights.begin(), reversed.weights.end());
+    for (int64_t s = batch.n_sequences() - 1; s >= 0; --s) {
+      reversed.offsets.push_back(reversed.offsets.back() + batch.length(s));
+      reversed.nodes.insert(reversed.nodes.end(), batch.nodes.begin() + 11 * batch.offsets[s],
+                            batch.nodes.begin() + 11 * batch.offsets[s + 1]);
+    }
+    const double bound = 3.0 * static_cast<double>(batch.n_positions());
+    std::vector<double> curvature(11 * 11), other(11 * 11);
+    const Posteriors one = posteriors_with_mixing(batch, bound, curvature);
+    CHECK(posteriors_with_mixing(reversed, bound, other).arc_sums == one.arc_sums);
+    CHECK(other == curvature);
+  }
+}
+
+// Nor if terms are powers of two, and others odd multiples of the grid's unit, 2^-47: each pair of
+// two positions has a probability of 2^-8.
+TEST(order_of_even_terms_with_mixing) {
+  Batch batch = first_order(16, {2, 2, 2}, {0.0, 0, false});
+  batch.weights = {1.0, 3 * 0x1p-39, 0x1p-40};
+  std::vector<double> curvature(16 * 16);
+  const std::vector<double> sums = posteriors_with_mixing(batch, 8.0, curvature).arc_sums;
+  std::sort(batch.weights.begin(), batch.weights.end());
+  do {
+    std::vector<double> other(16 * 16);
+    CHECK(posteriors_with_mixing(batch, 8.0, other).arc_sums == sums);
+    CHECK(other == curvature);
+  } while (std::next_permutation(batch.weights.begin(), batch.weights.end()));
+}
+
 TEST(mixing) {
   for (const int n_labels : {1, 2, 3, 4, 5, 8, 9, 17, 26, 33})
     for (const double spread : {0.0, 2.0, 12.0, 40.0, 1e4})

@@ -64,10 +64,16 @@ class SequencePosteriors {
   // What scaled space adds to the tables comes with add_tables.
   void fill(int64_t sequence, const ChunkTables& tables) {
     double* alphas = open(sequence);
-    if (!arcs_.usable || !fast_.forward(sequence, path(sequence), alphas, stop_) ||
-        (out_.need_backward() &&
-         !fast_.backward(sequence, alphas, out_.weight(sequence), pairs_, stop_)))
-      return fill_in_log_space(sequence, tables);
+    const auto forward = [&] { return fast_.forward(sequence, path(sequence), alphas, stop_); };
+    const double weight = out_.weight(sequence);
+    bool done = arcs_.usable && forward();
+    if (done && fast_.gives_all_in_single()) {
+      if (fast_.backward_in_single(sequence, alphas, weight, stop_)) return write(sequence, fast_);
+      done = forward();
+    }
+    if (done && out_.need_backward())
+      done = fast_.backward(sequence, alphas, weight, pairs_, stop_);
+    if (!done) return fill_in_log_space(sequence, tables);
     write(sequence, fast_);
   }
   void fill_in_log_space(int64_t sequence, const ChunkTables& tables) {

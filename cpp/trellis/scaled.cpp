@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "simd.hpp"
+#include "trellis/backward_mixing.hpp"
 #include "trellis/scaled_loops.hpp"
 #include "trellis/single_loops.hpp"
 #include "trellis/sums.hpp"
@@ -12,76 +12,53 @@
 namespace hedgerow {
 namespace {
 
-// The gammas of a sequence, position by position from its end. forward() has left the messages
-// beta_{t-1->t} of Eq. 17 where those of the nodes belong.
-class BackwardMixing {
+// The messages beta_{t-1->t} of Eq. 17, from rates that are computed for several positions at once.
+class RatesToPrevious {
  public:
-  // out: null if they are not wanted; begin: the first position of the sequence in the batch
-  BackwardMixing(const MixingBounds* out, int64_t sequence, int64_t begin, int64_t length)
-      : out_(out), sequence_(sequence), begin_(begin), length_(length) {}
+  // messages: (T,), where they are written; rows: see SingleRows, not used without tables of floats
+  RatesToPrevious(const ScaledArcs& arcs, float* rows, int n_labels, float* messages)
+      : arcs_(arcs), rows_(rows, arcs.floats), n_labels_(n_labels), messages_(messages) {}
 
-  // likely: the label of position t that is nearly certain
-  HEDGEROW_INLINE void arrive(int64_t t, const LikelyLabel& likely) {
-    t_ = t;
-    likely_after_ = likely_;
-    likely_ = likely;
-    if (out_ != nullptr) from_previous_ = out_->node_gammas[begin_ + t];
+  bool full() const { return n_ == SingleRows::kMost; }
+  // The next position, of which the label has these sums over the labels before, whose message it
+  // is; both are multiplied by `scale`, so that it sums to 1. False if a sum is too small for a
+  // float. All: (stride,)
+  HEDGEROW_INLINE bool add(const double* factors, const double* sums, const double* message,
+                           double scale, int stride) {
+    const int64_t at = int64_t{n_} * arcs_.floats;
+    const Lanes scales = broadcast(scale);
+    Lanes smallest = broadcast(1.0);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes sum = where_positive(load(factors + k), load(sums + k) * scales);
+      smallest = minimum(one_if_zero(sum), smallest);
+      store_inverses_as_floats(rows_.inverses() + at + k, sum);
+      store_normal(rows_.after() + at + k, load(message + k) * scales);
+    }
+    if (min_lane(smallest) < kSmallestFloat) return false;
+    known_[n_++] = -1.0f;
+    return true;
   }
-  // The labels of t and t + 1 that are nearly certain.
-  const LikelyLabel& likely() const { return likely_; }
-  const LikelyLabel& likely_after() const { return likely_after_; }
-  // That of the pairs of t and t + 1, by how much the sequence counts.
-  HEDGEROW_INLINE double pair_gamma() const {
-    if (out_ == nullptr) return 0.0;
-    const float gamma = edge_gamma(from_previous_, from_next_, length_);
-    if (out_->edge_gammas != nullptr) out_->edge_gammas[begin_ + t_ + 1] = gamma;
-    return out_->weight(sequence_) * gamma;
-  }
-  // beta_{t+1->t} = alpha_{t,t+1} (1 + beta_{t+2->t+1})
-  HEDGEROW_INLINE void leave(float rate) { from_next_ = rate * (1.0f + from_next_); }
-  HEDGEROW_INLINE void write() const {
-    if (out_ == nullptr) return;
-    out_->node_gammas[begin_ + t_] = node_gamma(from_previous_, from_next_);
-    if (t_ == 0 && out_->edge_gammas != nullptr) out_->edge_gammas[begin_] = 0.0f;
+  // The rate of the next position.
+  void add(float rate) { known_[n_++] = rate; }
+  // Writes the messages to the positions up to t.
+  HEDGEROW_INLINE void write(int64_t t) {
+    float rates[SingleRows::kMost];
+    if (arcs_.single)
+      fill_rates(n_, rows_.inverses(), rows_.after(), arcs_.single_to_previous.data(), n_labels_,
+                 arcs_.floats, rates);
+    float* message = messages_ + t + 1 - n_;
+    for (int i = 0; i < n_; ++i, ++message)
+      *message = (known_[i] < 0.0f ? rates[i] : known_[i]) * (1.0f + message[-1]);
+    n_ = 0;
   }
 
  private:
-  const MixingBounds* out_;
-  int64_t sequence_, begin_, length_;
-  int64_t t_ = 0;
-  LikelyLabel likely_, likely_after_;  // of t and t + 1
-  float from_previous_ = 0.0f;         // beta_{t-1->t}
-  float from_next_ = 0.0f;             // beta_{t+1->t}, before leave() that of t + 1
+  const ScaledArcs& arcs_;
+  SingleRows rows_;
+  int n_labels_, n_ = 0;
+  float* messages_;
+  float known_[SingleRows::kMost];  // rates that are not computed from rows, -1 for others
 };
-
-// Of two positions without edges: adds the curvature of their pairs, or a row of outer products to
-// do so later. before: (stride,) alpha / n, which is overwritten; after: (stride,) v of the next
-// position; marginals: (stride,) of before; curvature: (stride, stride); scratch: (stride,)
-HEDGEROW_INLINE void add_curvature(const ScaledArcs& arcs, const BackwardMixing& mixing,
-                                   int n_labels, double* before, const double* after,
-                                   const double* marginals, SumGrid grid, double* curvature,
-                                   CurvedRows& curved, WaitingPairs& in_double, double* scratch) {
-  const int stride = arcs.stride;
-  const double gamma = mixing.pair_gamma();
-  Lanes largest = broadcast(0.0);
-  for (int k = 0; k < stride; k += kLanes) largest = maximum(load(before + k), largest);
-  const LikelyLabel &likely = mixing.likely(), &likely_after = mixing.likely_after();
-  if (!(max_lane(largest) <= kLargestSingle)) {
-    in_double.add(before, arcs.to_next.data(), after, gamma, likely.label, likely_after.label,
-                  marginals, nullptr);
-    return in_double.flush({nullptr, 0.0, SumGrid(0.0), curvature, grid});
-  }
-  if (likely.label >= 0 && likely_after.label >= 0) {
-    const int64_t j = likely.label, k = likely_after.label;
-    const double reached = before[j];
-    before[j] = 0.0;
-    const double others =
-        multiply_rows(before, arcs.to_previous.data() + k * stride, stride, scratch) * after[k];
-    add_likely_row(reached, arcs.to_next.data() + j * stride, after, gamma, stride, k,
-                   likely_after.others + others, grid, curvature + j * stride);
-  }
-  curved.add(before, after, marginals, gamma, n_labels);
-}
 
 }  // namespace
 
@@ -110,12 +87,13 @@ void ScaledArcs::fill_single() {
   const int64_t n_labels = static_cast<int64_t>(to_previous.size()) / stride;
   floats = padded_floats(static_cast<int>(n_labels));
   single = true;
-  single_to_next.assign(padded(static_cast<int>(n_labels)) * int64_t{floats}, 0.0f);
+  single_to_next.assign(n_labels * floats, 0.0f);
   single_to_previous.assign(n_labels * floats, 0.0f);
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) {
       const double factor = to_next[j * stride + k];
-      if (factor > 0.0 && factor < std::numeric_limits<float>::min()) single = false;
+      // Twice: without holes, beta never falls below.
+      if (factor > 0.0 && factor < 2 * kSmallestFloat) single = false;
       single_to_next[j * floats + k] = single_to_previous[k * floats + j] =
           static_cast<float>(factor);
     }
@@ -127,26 +105,24 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       arcs_(arcs),
       edges_(edges),
       mixing_(out.mixing),
+      single_(arcs.single && !out.pairs && !out.patterns && !out.by_label),
       sum_grid_(out.bound),
       curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
-      rows_(static_cast<size_t>(arcs.stride) * 7),
+      rows_(static_cast<size_t>(arcs.stride) * 6),
       waiting_pairs_(scores.n_labels) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride);
   maxima_.resize(block_rows_);
   if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
-  if (mixing_ != nullptr) singles_.resize(2 * arcs.floats);
-  if (!curvature_.empty()) curved_.resize(4 * kCurvedRows * arcs.floats);
+  if (arcs.single) single_rows_.resize(SingleRows::size(arcs.floats) + 2 * arcs.floats);
   if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
   sums_.resize(stride * stride);
 }
 
-// Where no arc is forbidden, the way back is never refused.
 void ScaledChain::keep_tables() {
-  if (!arcs_.holes) return;
   sums_before_ = sums_;
   curvature_before_ = curvature_;
 }
@@ -190,7 +166,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const double* matrix = arcs_.to_next.data();
   double arc_shift = arcs_.shift;
   const bool edges = edges_.given();
-  const SingleArcs single{arcs_.single_to_previous.data(), n_labels, arcs_.floats};
+  RatesToPrevious rates(arcs_, single_rows_.data(), n_labels, messages);
   edges_.open(sequence, alphas != nullptr);
 
   for (int64_t t = 0; t < length; ++t) {
@@ -214,11 +190,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     // beta_{t-1->t} of Eq. 17, kept where the gammas will be.
     if (messages != nullptr && t == 0) messages[t] = 0.0f;
     if (messages != nullptr && t > 0) {
-      float rate = -1.0f;
-      if (arcs_.single) rate = mixing_rate(factors, next, alpha, per_sum, single, singles_.data());
-      if (rate < 0.0f)
-        rate = rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch);
-      messages[t] = rate * (1.0f + messages[t - 1]);
+      const bool in_single = arcs_.single && rates.add(factors, next, alpha, per_sum, stride);
+      if (!in_single)
+        rates.add(rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch));
+      if (rates.full() || t + 1 == length) rates.write(t);
     }
     const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
@@ -263,7 +238,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   double* beta = alpha + stride;
   double* product = beta + stride;
   double* after = product + stride;  // v_{t+1}
-  double* scratch = after + stride;  // three rows
+  double* scratch = after + stride;  // two rows
   double* waiting = waiting_.data();
   double* waiting_after = waiting + kWaitingRows * static_cast<int64_t>(stride);
   const Row row(n_labels);
@@ -272,15 +247,14 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !sums_.empty(), edges = edges_.given();
-  const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
+  const bool each_pair = edges || mixing_ != nullptr;  // not by outer products
+  const double* matrix = arcs_.to_next.data();         // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   const PairTables tables{pair_sums ? sums_.data() : nullptr, weight, sum_grid_,
                           curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_};
-  keep_tables();
+  if (arcs_.holes) keep_tables();  // without, the way back is never refused
   waiting_pairs_.clear();
   int n_waiting = 0;
-  const SingleArcs single{arcs_.single_to_next.data(), n_labels, arcs_.floats};
-  CurvedRows curved(curved_.data(), arcs_.floats, scratch + 2 * stride);
 
   std::fill(alpha, alpha + stride, 0.0);
   std::fill(beta, beta + stride, 0.0);
@@ -301,11 +275,11 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
-    if (t + 1 < length && (edges ? pairs.wanted_in_double() : pairs.wanted())) {
+    if (t + 1 < length && (each_pair ? pairs.wanted_in_double() : pairs.wanted())) {
       fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
       pairs.close(t + 1);
     }
-    if (t + 1 < length && edges) {
+    if (t + 1 < length && each_pair) {
       float* by_label = nullptr;
       if (pairs.by_label() != nullptr) {
         const int64_t position = scores_.offsets[sequence] + t + 1;
@@ -314,31 +288,18 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
         pairs.by_label()->observed[position] =
             alpha[labels[-1]] * matrix[int64_t{labels[-1]} * stride + labels[0]] * after[labels[0]];
       }
-      waiting_pairs_.add(alpha, matrix, after, mixing.pair_gamma(), mixing.likely().label,
-                         mixing.likely_after().label, product, by_label);
-    } else if (t + 1 < length) {
-      if (pair_sums) {
-        scale_row(weight, alpha, stride, waiting + n_waiting * stride);
-        scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
-        ++n_waiting;
-      }
-      if (!curvature_.empty())
-        add_curvature(arcs_, mixing, n_labels, alpha, after, product, curvature_grid_,
-                      curvature_.data(), curved, waiting_pairs_, scratch);
+      waiting_pairs_.add(alpha, matrix, after, mixing.weight() * mixing.pair_gamma(),
+                         mixing.likely().label, mixing.likely_after().label, product, by_label);
+    } else if (t + 1 < length && pair_sums) {
+      scale_row(weight, alpha, stride, waiting + n_waiting * stride);
+      scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
+      ++n_waiting;
     }
-    if (mixing_ != nullptr && t + 1 < length) {
-      float rate = -1.0f;
-      if (arcs_.single) rate = mixing_rate(factors, beta, after, 1.0, single, singles_.data());
-      if (rate < 0.0f) rate = rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch);
-      mixing.leave(rate);
-    }
+    if (mixing_ != nullptr && t + 1 < length)
+      mixing.leave(rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch));
     mixing.write();
-    if (edges && (waiting_pairs_.full() || t == 0 || !edges_.keeps(t)))
+    if (each_pair && (waiting_pairs_.full() || t == 0 || (edges && !edges_.keeps(t))))
       waiting_pairs_.flush(tables);
-    if (curved.n_rows == kCurvedRows || (curved.n_rows > 0 && t == 0)) {
-      add_curved(curved, single, stride, curvature_grid_, curvature_.data());
-      curved.n_rows = 0;
-    }
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
       add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, sums_.data());
       n_waiting = 0;

@@ -1,6 +1,6 @@
-// The loops of a scaled chain in single precision, which is enough for bounds on the curvature:
+// The loops of a scaled chain in single precision, which is enough for what training learns from:
 // mixing rates, and sums over pairs of labels. Rows of doubles are padded as in scaled_loops.hpp,
-// rows of floats to whole vectors of floats.
+// rows of floats to whole vectors of floats. Numbers that no normal float holds become 0.
 #pragma once
 
 #include <algorithm>
@@ -14,161 +14,189 @@
 namespace hedgerow {
 namespace {
 
-constexpr int kCurvedRows = 16;  // outer products added at a time
-// The largest entry of their rows. If the square of an entry underflows, the probability of its
-// pairs is below 2^-33.
-constexpr double kLargestSingle = 0x1p30;
+constexpr double kSmallestFloat = std::numeric_limits<float>::min();
+// The largest factor of a pair. If the square of a factor is 0 as a float, the probability of its
+// pairs is below 2^-25.
+constexpr double kLargestSingle = 0x1p38;
 
-// least[c] = min_r x[r] * matrix[r, c] over kVectors * kFloats columns, products that are NaN not
-// counted.
-template <int kVectors>
-HEDGEROW_INLINE void fill_least_columns(const float* x, const float* matrix, int n_rows, int stride,
-                                        float* least) {
-  Floats folds[kVectors];
-  for (int v = 0; v < kVectors; ++v) folds[v] = Smallest::start();
-  for (int r = 0; r < n_rows; ++r, matrix += stride) {
-    const Floats factor = broadcast(x[r]);
-    for (int v = 0; v < kVectors; ++v)
-      folds[v] = Smallest::add(factor * load(matrix + v * kFloats), folds[v]);
-  }
-  for (int v = 0; v < kVectors; ++v) store(least + v * kFloats, folds[v]);
-}
-HEDGEROW_INLINE void fill_least(const float* x, const float* matrix, int n_rows, int stride,
-                                float* least) {
-  for (int c = 0; c < stride; c += 4 * kFloats) {
-    switch (std::min(4, (stride - c) / kFloats)) {
-      case 1: fill_least_columns<1>(x, matrix + c, n_rows, stride, least + c); break;
-      case 2: fill_least_columns<2>(x, matrix + c, n_rows, stride, least + c); break;
-      case 3: fill_least_columns<3>(x, matrix + c, n_rows, stride, least + c); break;
-      default: fill_least_columns<4>(x, matrix + c, n_rows, stride, least + c); break;
-    }
-  }
+HEDGEROW_INLINE void store_normal(float* p, Lanes a) {
+  store_as_floats(p, where_at_least(a, kSmallestFloat, a));
 }
 
-// Arcs between the labels of two neighbours, (K, floats) [label, label of the neighbour].
-struct SingleArcs {
-  const float* data;
-  int n_labels, stride;
-};
-
-// The mixing rate 1 - sum_i min_j P(i | j), where P(i | j) = message[i] arcs[j, i] / sums[j] is the
-// probability of the label of a neighbour; times scale, sums are at most 1 and message sums to 1.
-// A label j is impossible if its factor or sum is 0: then 1 / sum is infinite, and neither infinity
-// nor infinity * 0 = NaN is ever the minimum. Returns -1 if a sum is too small for a float.
-// scratch: (2, arcs.stride)
-HEDGEROW_INLINE float mixing_rate(const double* factors, const double* sums, const double* message,
-                                  double scale, const SingleArcs& arcs, float* scratch) {
-  const int stride = padded(arcs.n_labels);
-  float* least = scratch + arcs.stride;
-  Lanes smallest = broadcast(1.0);
-  for (int k = 0; k < stride; k += kLanes) {
-    const Lanes sum = where_positive(load(factors + k), load(sums + k) * broadcast(scale));
-    smallest = minimum(one_if_zero(sum), smallest);
-    store_inverses_as_floats(scratch + k, sum);
-  }
-  if (min_lane(smallest) < std::numeric_limits<float>::min()) return -1.0f;
-  fill_least(scratch, arcs.data, arcs.n_labels, arcs.stride, least);
-  Lanes overlaps[2] = {broadcast(0.0), broadcast(0.0)};
-  int k = 0;
-  for (; k + kFloats <= stride; k += kFloats)
-    for (int i = 0; i < 2; ++i)
-      overlaps[i] += load_from_floats(least + k + i * kLanes) * load(message + k + i * kLanes);
-  if (k < stride) overlaps[0] += load_from_floats(least + k) * load(message + k);
-  const double rate = 1.0 - scale * sum_lanes(overlaps[0] + overlaps[1]);
-  return static_cast<float>(min_of(max_of(rate, 0.0), 1.0));
+// Two vectors of a row as floats, positive numbers at least kSmallestFloat.
+HEDGEROW_INLINE Floats load_as_floats(const double* row, int k, int stride) {
+  const auto load_at = [&](int i) HEDGEROW_INLINE_LAMBDA {
+    const Lanes a = i < stride ? load(row + i) : broadcast(0.0);
+    return where_positive(a, maximum(a, broadcast(kSmallestFloat)));
+  };
+  return join_as_floats(load_at(k), load_at(k + kLanes));
 }
 
-// Rows of outer products that are still to be added, (kCurvedRows, stride) each: of w before and
-// after, and of w before^2 and after^2.
-struct CurvedRows {
-  // row_stride: of floats; row_reach: (stride,) scratch
-  CurvedRows(float* rows, int row_stride, double* row_reach)
-      : left(rows),
-        right(left + kCurvedRows * int64_t{row_stride}),
-        left_squares(right + kCurvedRows * int64_t{row_stride}),
-        right_squares(left_squares + kCurvedRows * int64_t{row_stride}),
-        reach(row_reach),
-        stride(row_stride) {}
-
-  // Adds a row. before, after, marginals of the labels before: padded doubles
-  HEDGEROW_INLINE void add(const double* before, const double* after, const double* marginals,
-                           double w, int n_labels) {
-    const int64_t row = int64_t{n_rows} * stride;
-    const Lanes weight = broadcast(w);
-    for (int k = 0; k < n_labels; k += kLanes) {
-      const Lanes one = load(before + k), other = load(after + k), weighted = weight * one;
-      store_as_floats(left + row + k, weighted);
-      store_as_floats(right + row + k, other);
-      store_as_floats(left_squares + row + k, weighted * one);
-      store_as_floats(right_squares + row + k, other * other);
-      const Lanes reached = weight * load(marginals + k);
-      store(reach + k, n_rows == 0 ? reached : load(reach + k) + reached);
-    }
-    ++n_rows;
+// block(n, c) for every block of n = 4, 2 or 1 vectors of floats from column c on.
+template <class Block>
+HEDGEROW_INLINE void for_each_block(int stride, Block block) {
+  int c = 0;
+  for (; c + 4 * kFloats <= stride; c += 4 * kFloats) block.template operator()<4>(c);
+  if (c + 2 * kFloats <= stride) {
+    block.template operator()<2>(c);
+    c += 2 * kFloats;
   }
+  if (c < stride) block.template operator()<1>(c);
+}
 
-  float *left, *right, *left_squares, *right_squares;
-  double* reach;  // (stride,) sum of w P over the rows, P of the labels before
-  int stride, n_rows = 0;
-};
-
-// curvature += arcs * linear - arcs^2 * square, rounded to a grid, where linear and square are the
-// sums of the outer products, for one label before and kVectors * kFloats labels. left, right,
-// arcs, curvature: where these begin in their rows; n_columns: those of curvature from there on
-template <int kVectors>
-HEDGEROW_INLINE void add_curved_block(const CurvedRows& rows, int64_t left, int64_t right,
-                                      const float* arcs, int n_columns, SumGrid grid,
-                                      double* HEDGEROW_RESTRICT curvature) {
-  Floats linear[kVectors], square[kVectors];
-  for (int v = 0; v < kVectors; ++v) linear[v] = square[v] = broadcast(0.0f);
-  const int64_t size = int64_t{rows.n_rows} * rows.stride;
-  for (int64_t w = 0; w < size; w += rows.stride) {
-    const Floats factor = broadcast(rows.left[w + left]);
-    const Floats factor_square = broadcast(rows.left_squares[w + left]);
+// out = scale x^T matrix, for x of n_rows entries; rows are divided among kParts partial sums, as
+// in multiply_columns.
+HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, int stride,
+                              float scale, float* out) {
+  for_each_block(stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+    constexpr int kParts = kVectors == 4 ? 2 : 4;
+    Floats sums[kParts][kVectors];
+    for (auto& part : sums)
+      for (Floats& sum : part) sum = broadcast(0.0f);
+    const auto add_row = [&](int r, int p) HEDGEROW_INLINE_LAMBDA {
+      const Floats factor = broadcast(x[r]);
+      const float* row = matrix + static_cast<int64_t>(r) * stride + c;
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load(row + v * kFloats);
+    };
+    int r = 0;
+    for (; r + kParts <= n_rows; r += kParts)
+      for (int p = 0; p < kParts; ++p) add_row(r + p, p);
+    for (; r < n_rows; ++r) add_row(r, 0);
     for (int v = 0; v < kVectors; ++v) {
-      linear[v] += factor * load(rows.right + w + right + v * kFloats);
-      square[v] += factor_square * load(rows.right_squares + w + right + v * kFloats);
+      for (int p = 1; p < kParts; ++p) sums[0][v] += sums[p][v];
+      store(out + c + v * kFloats, sums[0][v] * broadcast(scale));
     }
-  }
-  float sums[kVectors * kFloats];
-  for (int v = 0; v < kVectors; ++v) {
-    const Floats arc = load(arcs + v * kFloats);
-    store(sums + v * kFloats, maximum(arc * (linear[v] - arc * square[v]), broadcast(0.0f)));
-  }
-  for (int k = 0; k < std::min(n_columns, kVectors * kFloats); k += kLanes)
-    store(curvature + k, load(curvature + k) + grid.round(load_from_floats(sums + k)));
+  });
 }
 
-// The same for all pairs; without those that are rounded to 0 as their label before is too
-// unlikely. curvature: (stride, stride)
-HEDGEROW_INLINE void add_curved(const CurvedRows& rows, const SingleArcs& arcs, int stride,
-                                SumGrid grid, double* curvature) {
-  const double least = 0.499 * grid.unit();
-  for (int64_t j = 0; j < arcs.n_labels; ++j, curvature += stride) {
-    if (rows.reach[j] < least) continue;
-    for (int c = 0; c < stride; c += 4 * kFloats) {
-      const float* row = arcs.data + j * arcs.stride + c;
-      switch (std::min(4, (arcs.stride - c) / kFloats)) {
-        case 1: add_curved_block<1>(rows, j, c, row, stride - c, grid, curvature + c); break;
-        case 2: add_curved_block<2>(rows, j, c, row, stride - c, grid, curvature + c); break;
-        case 3: add_curved_block<3>(rows, j, c, row, stride - c, grid, curvature + c); break;
-        default: add_curved_block<4>(rows, j, c, row, stride - c, grid, curvature + c); break;
+// The mixing rates 1 - sum_i min_j P(i | j) of n positions, where P(i | j) = message[i] arcs[j, i]
+// inverses[j] is the probability of the label of a neighbour. Of an impossible label the inverse is
+// infinite, and neither infinity nor infinity * 0 = NaN is ever the minimum. Two positions at a
+// time, so that arcs are read once for both. arcs: (K, stride) [label, label of the neighbour];
+// messages, inverses: (n rounded up to 2, stride), messages sum to 1; rates: (n rounded up to 2,)
+HEDGEROW_INLINE void fill_rates(int n, const float* inverses, const float* messages,
+                                const float* arcs, int n_labels, int stride, float* rates) {
+  for (int i = 0; i < n; i += 2, inverses += 2 * stride, messages += 2 * stride) {
+    Floats overlaps[2] = {broadcast(0.0f), broadcast(0.0f)};
+    for_each_block(stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+      Floats least[2][kVectors];
+      for (auto& of_position : least)
+        for (Floats& fold : of_position) fold = Smallest::start();
+      const float* row = arcs + c;
+      for (int j = 0; j < n_labels; ++j, row += stride) {
+        const Floats factors[2] = {broadcast(inverses[j]), broadcast(inverses[stride + j])};
+        for (int v = 0; v < kVectors; ++v) {
+          const Floats arc = load(row + v * kFloats);
+          for (int p = 0; p < 2; ++p) least[p][v] = Smallest::add(factors[p] * arc, least[p][v]);
+        }
+      }
+      for (int p = 0; p < 2; ++p)
+        for (int v = 0; v < kVectors; ++v)
+          overlaps[p] += least[p][v] * load(messages + p * stride + c + v * kFloats);
+    });
+    for (int p = 0; p < 2; ++p)
+      rates[i + p] = std::clamp(1.0f - fold_lanes<Total>(overlaps[p]), 0.0f, 1.0f);
+  }
+}
+
+// The rows of some positions, (kMost, stride) each: what the pairs of a position and the next one
+// consist of.
+struct SingleRows {
+  static constexpr int kMost = 16;  // positions at a time
+  static constexpr int kKinds = 7;
+
+  SingleRows(float* rows, int row_stride) : first(rows), stride(row_stride) {}
+  static int64_t size(int stride) { return int64_t{kKinds} * (kMost + 1) * stride; }
+
+  HEDGEROW_INLINE float* kind(int i) const { return first + int64_t{i} * (kMost + 1) * stride; }
+  HEDGEROW_INLINE float* before() const { return kind(0); }    // alpha_t / n_t
+  HEDGEROW_INLINE float* after() const { return kind(1); }     // v_{t+1}
+  HEDGEROW_INLINE float* beta() const { return kind(2); }      // beta_t
+  HEDGEROW_INLINE float* inverses() const { return kind(3); }  // 1 / beta_t
+  // w before, w before^2 and after^2
+  HEDGEROW_INLINE float* weighted() const { return kind(4); }
+  HEDGEROW_INLINE float* squares() const { return kind(5); }
+  HEDGEROW_INLINE float* after_squares() const { return kind(6); }
+
+  // Computes those of row i. reach: (stride,) sum of w P over the rows, P of the labels before
+  HEDGEROW_INLINE void weigh(int i, float w, float* reach) const {
+    const int64_t at = int64_t{i} * stride;
+    const Floats weight = broadcast(w);
+    for (int64_t k = at; k < at + stride; k += kFloats) {
+      const Floats one = load(before() + k), other = load(after() + k), weighted_one = weight * one;
+      float* reached = reach + (k - at);
+      const Floats old = i == 0 ? broadcast(0.0f) : load(reached);
+      store(reached, old + weighted_one * load(beta() + k));
+      store(weighted() + k, weighted_one);
+      store(squares() + k, weighted_one * one);
+      store(after_squares() + k, other * other);
+    }
+  }
+
+  float* first;
+  int stride;
+};
+
+// With the sums over n rows of outer products, of one label before j and all labels:
+//   sums += weight arcs * outer(before, after),
+//   curvature += curved * (arcs * outer(weighted, after) - arcs^2 * outer(squares, after_squares)),
+// rounded to grids. arcs: (stride,) floats; curved: weight of the curvature; n_columns: of the
+// tables
+template <bool kCurved>
+HEDGEROW_INLINE void add_pair_row(const SingleRows& rows, int n, int64_t j, const float* arcs,
+                                  const PairTables& out, double curved, int n_columns) {
+  for_each_block(rows.stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+    Floats plain[kVectors], linear[kVectors], square[kVectors];
+    for (int v = 0; v < kVectors; ++v) plain[v] = linear[v] = square[v] = broadcast(0.0f);
+    for (int w = 0; w < n; ++w) {
+      const int64_t at = int64_t{w} * rows.stride;
+      const Floats factor = broadcast(rows.before()[at + j]);
+      const Floats weighted = broadcast(rows.weighted()[at + j]);
+      const Floats squared = broadcast(rows.squares()[at + j]);
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats after = load(rows.after() + at + c + v * kFloats);
+        plain[v] += factor * after;
+        if constexpr (kCurved) {
+          linear[v] += weighted * after;
+          square[v] += squared * load(rows.after_squares() + at + c + v * kFloats);
+        }
       }
     }
-  }
+    const auto add = [&](double* table, SumGrid grid, double weight,
+                         const Floats* found) HEDGEROW_INLINE_LAMBDA {
+      float numbers[kVectors * kFloats];
+      for (int v = 0; v < kVectors; ++v) store(numbers + v * kFloats, found[v]);
+      table += j * n_columns + c;
+      for (int k = 0; k < kVectors * kFloats && c + k < n_columns; k += kLanes)
+        store(table + k,
+              load(table + k) + grid.round(broadcast(weight) * load_from_floats(numbers + k)));
+    };
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats arc = load(arcs + c + v * kFloats);
+      linear[v] = maximum(arc * (linear[v] - arc * square[v]), broadcast(0.0f));
+      plain[v] = arc * plain[v];
+    }
+    if (out.sums != nullptr) add(out.sums, out.sum_grid, out.weight, plain);
+    if constexpr (kCurved) add(out.curvature, out.curvature_grid, curved, linear);
+  });
 }
 
-// curvature += w P (1 - P) for P = before * arcs * after, all rows of the same label before; for
-// the nearly certain `label`, where 1 - P would lose digits, that is `others`.
-HEDGEROW_INLINE void add_likely_row(double before, const double* arcs, const double* after,
-                                    double w, int stride, int64_t label, double others,
-                                    const SumGrid& grid, double* curvature) {
-  const double prob = before * arcs[label] * after[label];
-  const double known = curvature[label] + grid.round(w * prob * others);
-  for (int k = 0; k < stride; k += kLanes) {
-    const Lanes probs = broadcast(before) * load(arcs + k) * load(after + k);
-    store(curvature + k,
-          load(curvature + k) + grid.round(broadcast(w) * probs * (broadcast(1.0) - probs)));
+// curvature += weight gamma P (1 - P) for P = before * arcs * after, all rows of the same label
+// before; for the nearly certain `label`, where 1 - P would lose digits, that is `others`. arcs,
+// after: (stride,)
+HEDGEROW_INLINE void add_likely_row(float before, const float* arcs, const float* after,
+                                    float gamma, double weight, int stride, int64_t label,
+                                    double others, const SumGrid& grid, int n_columns,
+                                    double* curvature) {
+  const double prob = double{before} * arcs[label] * after[label];
+  const double known = curvature[label] + grid.round(weight * gamma * prob * others);
+  for (int c = 0; c < stride; c += kFloats) {
+    const Floats probs = broadcast(before) * load(arcs + c) * load(after + c);
+    float found[kFloats];
+    store(found, broadcast(gamma) * probs * (broadcast(1.0f) - probs));
+    for (int k = 0; k < kFloats && c + k < n_columns; k += kLanes)
+      store(curvature + c + k,
+            load(curvature + c + k) + grid.round(broadcast(weight) * load_from_floats(found + k)));
   }
   curvature[label] = known;
 }

@@ -88,8 +88,11 @@ def test_they_come_with_posteriors_except_for_few_labels_without_edges(n_labels,
         return
     for name in ("nodes", "edges", "arc_curvatures"):
         np.testing.assert_array_equal(getattr(found.mixing, name), getattr(expected, name))
-    for name in ("log_z", "marginals", "arc_sums", "pairs"):
+    for name in ("log_z", "pairs"):
         np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+    for name in ("marginals", "arc_sums"):  # without edges in single precision
+        tolerance = 0 if has_edges else 2e-6
+        np.testing.assert_allclose(getattr(found, name), getattr(alone, name), tolerance, 1e-12)
 
 
 def potentials_of(chain):
