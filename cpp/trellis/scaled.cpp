@@ -91,7 +91,7 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
   shift = *std::max_element(scores.arcs, scores.arcs + n_arcs);
   usable = std::isfinite(shift);
   holes = std::count(scores.arcs, scores.arcs + n_arcs, -kInfinity) > 0;
-  if (!usable || scores.edges != nullptr) return;
+  if (!usable || scores.has_edges()) return;
   to_next.assign(static_cast<size_t>(stride) * stride, 0.0);
   to_previous.assign(static_cast<size_t>(n_labels) * stride, 0.0);
   for (int j = 0; j < n_labels; ++j)
