@@ -35,7 +35,6 @@ using Offsets = Array<const int64_t, 1>;
 using Codes = Array<const int32_t, 1>;
 using Doubles = Array<const double, 1>;
 using Table = Array<const double, 2>;
-using Edges = OptionalArray<const double, 3>;
 
 // An argument that is an array. It is never converted, since results would be written to a copy.
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }

@@ -1,3 +1,7 @@
+#include <nanobind/stl/variant.h>
+
+#include <variant>
+
 #include "arrays.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing.hpp"
@@ -6,20 +10,32 @@
 namespace hedgerow::bindings {
 namespace {
 
+// In double or in single precision.
+using Edges = std::optional<std::variant<Array<const double, 3>, Array<const float, 3>>>;
+
 ChainScores read_scores(const Table& nodes, const Table& arcs, const Edges& edges,
                         const Offsets& offsets) {
   const size_t n_positions = nodes.shape(0), n_labels = nodes.shape(1);
   check(n_labels >= 1, "nodes must have at least one column");
   check_shape(arcs, {n_labels, n_labels},
               "arcs must be a square with a row for each column of nodes");
-  check_edges(edges, n_positions, n_labels);
   check_offsets(offsets, n_positions);
-  return {static_cast<int64_t>(offsets.shape(0)) - 1,
-          offsets.data(),
-          static_cast<int>(n_labels),
-          nodes.data(),
-          arcs.data(),
-          data_or_null(edges)};
+  ChainScores scores{static_cast<int64_t>(offsets.shape(0)) - 1,
+                     offsets.data(),
+                     static_cast<int>(n_labels),
+                     nodes.data(),
+                     arcs.data(),
+                     nullptr};
+  if (!edges) return scores;
+  std::visit([&](const auto& given) { check_edges(std::optional(given), n_positions, n_labels); },
+             *edges);
+  if (const auto* single = std::get_if<1>(&*edges)) {
+    check(takes_single_edges(scores.n_labels), "edges of few labels must be doubles");
+    scores.single_edges = single->data();
+  } else {
+    scores.edges = std::get<0>(*edges).data();
+  }
+  return scores;
 }
 
 ChainPosteriors read_outputs(const Table& nodes, const Offsets& offsets,
@@ -64,6 +80,7 @@ MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
 }  // namespace
 
 void bind_trellis(nb::module_& module) {
+  module.def("takes_single_edges", &takes_single_edges, nb::arg("n_labels"));
   module.attr("LANES") = kLanes;
   module.attr("FEWEST_LABELS_OF_PAIRS") = PairsByLabel::kFewestLabels;
   module.def(

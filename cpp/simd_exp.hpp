@@ -17,6 +17,14 @@ HEDGEROW_INLINE Vector load_as(const double* p) {
   std::memcpy(&out, p, sizeof(out));
   return out;
 }
+// From as many floats. By way of an array, of which GCC makes one conversion.
+template <class Vector>
+HEDGEROW_INLINE Vector load_as(const float* p) {
+  constexpr int kSize = sizeof(Vector) / sizeof(double);
+  double wide[kSize];
+  for (int i = 0; i < kSize; ++i) wide[i] = p[i];
+  return load_as<Vector>(wide);
+}
 template <class Vector>
 HEDGEROW_INLINE void store_all(double* p, Vector a) {
   std::memcpy(p, &a, sizeof(a));

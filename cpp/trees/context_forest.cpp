@@ -11,7 +11,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kRun = 1 << 13;  // positions that are scored at a time, in whole sequences
+constexpr int64_t kRun = 1 << 11;  // positions that are scored at a time, in whole sequences
 constexpr int64_t kPiece = 256;    // of these, by one thread
 
 // out[e] = edges[e] + added[of_edges[e]]; `out` may be the edges.

@@ -1,4 +1,4 @@
-// Mixing rates on the way back through a scaled chain.
+// Mixing rates in the backward pass of a scaled chain.
 #pragma once
 
 #include <cstdint>

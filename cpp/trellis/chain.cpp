@@ -94,7 +94,7 @@ class SequencePosteriors {
 
  private:
   const int32_t* path(int64_t sequence) const { return at(labels_, scores_.offsets[sequence]); }
-  // Returns where alphas are kept for the way back, (T, K): in the marginals, if these are wanted.
+  // Returns where alphas are kept for the backward pass, (T, K): in the marginals, if these are wanted.
   double* open(int64_t sequence) {
     pairs_.open(scores_.offsets[sequence]);
     if (out_.marginals) return out_.marginals + scores_.offsets[sequence] * scores_.n_labels;
@@ -135,7 +135,7 @@ class InLanes {
 
   void fill(int n_threads) {
     Tables tables(out_, scores_.n_labels, groups_.n_chunks() + groups_.others.size());
-    if (scores_.edges != nullptr)
+    if (scores_.has_edges())
       fill_others(tables, n_threads);
     else
       fill_pieces(tables, n_threads);
@@ -145,7 +145,7 @@ class InLanes {
 
  private:
   std::unique_ptr<LaneDriver> make_lanes() const {
-    if (scores_.edges != nullptr) return std::make_unique<LaneEdges>(scores_, scaled_arcs_, out_);
+    if (scores_.has_edges()) return std::make_unique<LaneEdges>(scores_, scaled_arcs_, out_);
     return std::make_unique<LaneChain>(scores_, arcs_, out_);
   }
   void fill_in_log_space(int64_t sequence, const ChunkTables& tables) {
@@ -249,6 +249,8 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
     return InLanes(scores, arcs, labels, out, stop).fill(n_threads);
   fill_posteriors_in_turn(scores, labels, out, n_threads, stop);
 }
+
+bool takes_single_edges(int n_labels) { return !labels_fit_lanes(n_labels); }
 
 bool posteriors_give_mixing(int n_labels, bool edges) {
   return edges || !labels_fit_lanes(n_labels);

@@ -30,13 +30,17 @@ struct ChainScores {
   const double* nodes;  // (N, K)
   const double* arcs;   // (K, K) [label before, label]
   const double* edges;  // (N, K, K) or null; a sequence's first position is not read
+  const float* single_edges = nullptr;  // or these: see takes_single_edges
 
+  bool has_edges() const { return edges != nullptr || single_edges != nullptr; }
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
   // Of the arc (before, label) into a position of the batch.
   double arc_score(int64_t position, int64_t before, int64_t label) const {
     const int64_t arc = before * n_labels + label;
     const int64_t n_arcs = int64_t{n_labels} * n_labels;
-    return edges == nullptr ? arcs[arc] : arcs[arc] + edges[position * n_arcs + arc];
+    if (!has_edges()) return arcs[arc];
+    const int64_t edge = position * n_arcs + arc;
+    return arcs[arc] + (edges != nullptr ? edges[edge] : double{single_edges[edge]});
   }
 };
 
@@ -103,6 +107,9 @@ class PairRows {
 // labels: (N,) codes, or null if out.log_likelihoods is null.
 void fill_posteriors(const ChainScores& scores, const int32_t* labels, const ChainPosteriors& out,
                      int n_threads, Stop& stop);
+
+// Whether there may be single edges: not where labels fit lanes.
+bool takes_single_edges(int n_labels);
 
 // Whether fill_posteriors gives mixing rates: not without edges where labels fit lanes, which have
 // a kernel of their own for that.

@@ -21,7 +21,7 @@ inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   // Positions x labels, or x label pairs with edges.
   constexpr int64_t kMinChunkWork = kLowLimits ? 1 << 10 : 1 << 14;
   const int64_t n_positions = scores.offsets[scores.n_sequences], n_labels = scores.n_labels;
-  const int64_t per_position = scores.edges == nullptr ? n_labels : n_labels * n_labels;
+  const int64_t per_position = scores.has_edges() ? n_labels * n_labels : n_labels;
   const int64_t target = std::max(n_positions / kMaxChunks + 1, kMinChunkWork / per_position + 1);
   std::vector<int64_t> bounds{0};
   for (int64_t s = 0; s < scores.n_sequences; ++s)

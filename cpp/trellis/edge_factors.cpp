@@ -18,14 +18,14 @@ struct ArcExtent {
 };
 
 // factors = exp(edges + arcs - shift), (n,) each. What follows the edges will be wanted next.
-template <class Vector>
-HEDGEROW_INLINE void exponentiate_arcs(const double* edges, const double* arcs, int64_t n,
+template <class Vector, class Number>
+HEDGEROW_INLINE void exponentiate_arcs(const Number* edges, const double* arcs, int64_t n,
                                        double shift, double* factors, ArcExtent& extent) {
   constexpr int kSize = sizeof(Vector) / sizeof(double);
   Vector most = broadcast_to<Vector>(-kInfinity), least = broadcast_to<Vector>(kInfinity);
   Vector total = broadcast_to<Vector>(0.0);
   const Vector by = broadcast_to<Vector>(shift);
-  const auto take = [&](const double* edge, const double* arc, double* out) {
+  const auto take = [&](const auto* edge, const double* arc, double* out) {
     const Vector score = load_as<Vector>(edge) + load_as<Vector>(arc);
     most = maximum(score, most);
     least = minimum(score, least);
@@ -57,12 +57,13 @@ HEDGEROW_INLINE void exponentiate_arcs(const double* edges, const double* arcs, 
 
 // The same for all arcs of a position, where shift is 0, or the largest score if that is far from
 // 0. False where scores lie too far apart, or are not finite.
-bool fill_arc_factors(const double* edges, const double* arcs, int64_t n, double* factors,
+template <class Number>
+bool fill_arc_factors(const Number* edges, const double* arcs, int64_t n, double* factors,
                       double& shift) {
   constexpr double kLargestDepth = 321.0;  // exp(-321) > 2 kSmallest, see ScaledArcs
   constexpr double kModest = 30.0;         // nothing has to be subtracted
   static const auto kernel =
-      eight_wide_clone<exponentiate_arcs<EightLanes>, exponentiate_arcs<Lanes>>();
+      eight_wide_clone<exponentiate_arcs<EightLanes, Number>, exponentiate_arcs<Lanes, Number>>();
   ArcExtent extent;
   shift = 0.0;
   kernel(edges, arcs, n, shift, factors, extent);
@@ -118,11 +119,15 @@ void EdgeFactors::open(int64_t sequence, bool keep) {
 bool EdgeFactors::compute(int64_t t) {
   const int n_labels = scores_.n_labels;
   const int64_t n_arcs = int64_t{n_labels} * n_labels;
-  const double* edges = scores_.edges + (scores_.offsets[sequence_] + t) * n_arcs;
+  const int64_t at = (scores_.offsets[sequence_] + t) * n_arcs;
   double* factors = matrix(t);
   double* numbers = unpadded_.empty() ? factors : unpadded_.data();
   double& shift = shifts_[t - begin(block_)];
-  if (!fill_arc_factors(edges, arcs_.data(), n_arcs, numbers, shift)) return false;
+  const double* arcs = arcs_.data();
+  if (!(scores_.edges != nullptr
+            ? fill_arc_factors(scores_.edges + at, arcs, n_arcs, numbers, shift)
+            : fill_arc_factors(scores_.single_edges + at, arcs, n_arcs, numbers, shift)))
+    return false;
   if (!unpadded_.empty()) pad_rows(numbers, n_labels, stride_, factors);
   for (const int64_t i : zeros_) factors[i] = 0;
   shift += arc_shift_;

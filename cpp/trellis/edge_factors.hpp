@@ -18,7 +18,7 @@ class EdgeFactors {
  public:
   explicit EdgeFactors(const ChainScores& scores);
 
-  bool given() const { return scores_.edges != nullptr; }
+  bool given() const { return scores_.has_edges(); }
   // Begins a sequence. keep: whether there will be more than one pass over it
   void open(int64_t sequence, bool keep);
   // In the first pass, which goes through the positions but the first in either direction: computes

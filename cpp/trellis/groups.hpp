@@ -174,8 +174,8 @@ class BlockRows {
   std::unique_ptr<Packed[]> boundaries_;  // (n_blocks + 1, row_size)
 };
 
-// What forward-backward keeps of the way forward for the way back: a row per position, in blocks,
-// the factors of the labels in the current block, and of edges if so, and all norms.
+// What forward-backward keeps of the forward pass for the backward pass: a row per position, in
+// blocks, the factors of the labels in the current block, and of edges if so, and all norms.
 class ForwardRows : public BlockRows {
  public:
   ForwardRows(int row_size, int64_t n_factors)

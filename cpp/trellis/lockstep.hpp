@@ -94,8 +94,8 @@ class Lockstep {
     return edge_factors_ == nullptr ? broadcast(Semiring::kOne)
                                     : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
   }
-  // How many there are, 0 without edges; and where the next fill_factors writes them. On the way
-  // back, those that it wrote there on the way forward are used instead of another fill_factors.
+  // How many there are, 0 without edges; and where the next fill_factors writes them. In the
+  // backward pass, those of the forward pass are used instead of another fill_factors.
   int64_t n_edge_factors() const { return std::ssize(own_edge_factors_); }
   void use_edge_factors(Packed* factors) {
     if (edge_factors_ != nullptr) edge_factors_ = factors;

@@ -52,7 +52,7 @@ void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threa
   check_arcs(scores.arcs, scores.n_labels);
   ChainPosteriors wanted{};
   wanted.mixing = &out;
-  if (posteriors_give_mixing(scores.n_labels, scores.edges != nullptr))
+  if (posteriors_give_mixing(scores.n_labels, scores.has_edges()))
     return fill_posteriors(scores, nullptr, wanted, n_threads, stop);
   const MixingArcs arcs(scores);
   if (arcs.usable) return fill_mixing_in_lanes(scores, arcs, out, n_threads, stop);

@@ -57,7 +57,7 @@ LogMixing::LogMixing(const ChainScores& scores, int64_t longest)
       afters_(longest * stride_, -kInfinity),
       rows_(3 * stride_),
       pairs_(to_previous_.size()) {
-  if (scores.edges == nullptr) transpose(scores_.arcs_at(0));
+  if (!scores.has_edges()) transpose(scores_.arcs_at(0));
 }
 
 void LogMixing::transpose(const double* arcs) {

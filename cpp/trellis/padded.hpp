@@ -16,7 +16,7 @@ class PaddedScores {
 
   int n_labels() const { return scores_.n_labels; }
   int stride() const { return stride_; }
-  bool has_edges() const { return scores_.edges != nullptr; }
+  bool has_edges() const { return scores_.has_edges(); }
   int64_t begin(int64_t sequence) const { return scores_.offsets[sequence]; }
   int64_t length(int64_t sequence) const { return scores_.length(sequence); }
 

@@ -68,7 +68,7 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
   shift = *std::max_element(scores.arcs, scores.arcs + n_arcs);
   usable = std::isfinite(shift);
   holes = std::count(scores.arcs, scores.arcs + n_arcs, -kInfinity) > 0;
-  if (!usable || scores.edges != nullptr) return;
+  if (!usable || scores.has_edges()) return;
   to_next.assign(static_cast<size_t>(stride) * stride, 0.0);
   to_previous.assign(static_cast<size_t>(n_labels) * stride, 0.0);
   for (int j = 0; j < n_labels; ++j)
@@ -252,7 +252,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   const PairTables tables{pair_sums ? sums_.data() : nullptr, weight, sum_grid_,
                           curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_};
-  if (arcs_.holes) keep_tables();  // without, the way back is never refused
+  if (arcs_.holes) keep_tables();  // without, the backward pass is never refused
   waiting_pairs_.clear();
   int n_waiting = 0;
 

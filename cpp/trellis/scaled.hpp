@@ -45,10 +45,10 @@ struct ScaledArcs {
 // outer products, sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k], where there are no
 // edges. Mixing rates, see mixing.hpp, are by-products of the two passes.
 //
-// Only training asks for them, so that the way back is then in single precision where it can be: it
-// is twice as fast, and marginals, pair sums and curvatures have relative errors of about 1e-6.
-// What the loss consists of comes from the way forward, which is always in double precision. The
-// curvature of pairs comes from two sums of outer products,
+// Only training asks for them, so the backward pass is then in single precision where that is
+// possible: marginals, pair sums and curvatures have relative errors of about 1e-6. The loss is
+// computed from the forward pass, which is always in double precision. The curvature of pairs comes
+// from two sums of outer products,
 //   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square.
 // Where one pair is nearly certain that difference would cancel: the pairs that begin as it does
 // are left out of the outer products and added one by one, with 1 - P of the one as the sum of all

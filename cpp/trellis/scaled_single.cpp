@@ -1,4 +1,4 @@
-// The way back of ScaledChain in single precision.
+// The backward pass of ScaledChain in single precision.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

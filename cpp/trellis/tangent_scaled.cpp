@@ -64,7 +64,7 @@ HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, 
 
 MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
     : scaled(scores), moves(given) {
-  if (!scaled.usable || moves == nullptr || scores.edges != nullptr) return;
+  if (!scaled.usable || moves == nullptr || scores.has_edges()) return;
   const int64_t n_labels = scores.n_labels, stride = scaled.stride;
   to_next.assign(stride * stride, 0.0);
   to_previous.assign(n_labels * stride, 0.0);

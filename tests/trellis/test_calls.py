@@ -178,6 +178,27 @@ with_edges = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("n_labels", [3, 9, 26])
+@pytest.mark.parametrize("factor", [1.0, 1e4])  # the latter in log space
+def test_edges_in_single_precision_are_read_as_doubles(n_labels, factor):
+    potentials = random_batch(**KINDS["edges"] | {"n_labels": n_labels})
+    single = replace(potentials, edges=(factor * potentials.edges).astype(np.float32))
+    inputs = random_inputs(potentials)
+    double = replace(single, edges=single.edges.astype(np.float64))
+    for found, expected in zip(
+        everything(single, *inputs), everything(double, *inputs), strict=True
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_edges_in_single_precision_must_be_numbers():
+    potentials = random_batch(**KINDS["edges"] | {"n_labels": 9})
+    single = replace(potentials, edges=potentials.edges.astype(np.float32))
+    single.edges[potentials.offsets[4] + 2, 1, 2] = np.nan
+    all_refuse(single, ValueError, r"an edge score is NaN or \+inf at position 2 of sequence 4")
+
+
 def all_refuse(potentials, error, message):
     """Every function raises it."""
     for function in FUNCTIONS.values():

@@ -32,8 +32,10 @@ __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScorin
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
 # Number of bytes of edge scores, of label pairs or arcs, in use at a time: small enough for a
-# typical cache, and large enough for the overhead of calls not to matter.
+# typical cache, and large enough for the overhead of calls not to matter. More, if they need not be
+# converted to double precision.
 BYTES_OF_RUN = 1 << 22
+BYTES_AS_THEY_ARE = 1 << 23
 # Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12
 
@@ -174,8 +176,7 @@ class ContextScores(RunningScores):
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
-        edges = np.zeros(self.edges.shape, self.edges.dtype)  # allocated when filled
-        return ContextScores(start, self.scoring, self.binned, edges)
+        return ContextScores(start, self.scoring, self.binned, _zero_edges(*self.edges.shape))
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -197,17 +198,36 @@ class ContextScores(RunningScores):
     @property
     def run_size(self) -> int:
         """Approximate number of positions in a run."""
-        return max(1, BYTES_OF_RUN // (8 * int(self.edges.shape[1])))
+        n_bytes = BYTES_AS_THEY_ARE if self._are_read_as_they_are else BYTES_OF_RUN
+        return max(1, n_bytes // (8 * int(self.edges.shape[1])))
+
+    @property
+    def _are_read_as_they_are(self) -> bool:
+        start = self.start
+        is_plain = start.edges is None and start.parents is None
+        return is_plain and self.scoring.trellis.takes_single_edges
 
     def run(self, first: int, stop: int, arcs: NDArray[np.float64]) -> Scores:
         """Scores of some sequences; the edges may be overwritten by the next call."""
         part = replace(self.start, nodes=self.nodes, arcs=arcs).part(slice(first, stop))
         begin = int(self.start.offsets[first])
+        of_trees, shape = (
+            self.edges[begin : begin + part.n_positions],
+            self.scoring.trellis.arc_shape,
+        )
+        if self._are_read_as_they_are:
+            return replace(part, edges=of_trees.reshape(-1, *shape))
         edges = self.scoring.borrow(part.n_positions)
-        of_trees = self.edges[begin : begin + part.n_positions]
         given = None if part.edges is None else flatten_edges(part.edges)
         _core.fill_edges(of_trees, given, edges, self.scoring.n_threads)
-        return replace(part, edges=edges.reshape(-1, *self.scoring.trellis.arc_shape))
+        return replace(part, edges=edges.reshape(-1, *shape))
+
+
+def _zero_edges(n_positions: int, n_edges: int) -> NDArray[np.float32]:
+    """In large memory pages, which NumPy uses for `empty` but not for `zeros`."""
+    edges = np.empty((n_positions, n_edges), np.float32)
+    edges.fill(0)
+    return edges
 
 
 class TreeScoring:
@@ -298,7 +318,7 @@ class TreeScoring:
         )
         if not self.columns.n_lags:
             return NodeScores(scores, sequences, self.n_threads)
-        edges = np.zeros((len(scores.nodes), self.contexts.n_edges), np.float32)
+        edges = _zero_edges(len(scores.nodes), self.contexts.n_edges)
         return ContextScores(scores, self, sequences, edges)
 
     def catch_up(self, sequences: Binned, parts: Sequence[Part]) -> RunningScores:

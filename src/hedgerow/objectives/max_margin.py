@@ -132,7 +132,7 @@ class Margin(Measured):
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """Counts of the worst labelling minus the true ones."""
         nodes = np.empty_like(self.scores.nodes) if out is None else out
-        edges = None if self.scores.edges is None else np.zeros_like(self.scores.edges)
+        edges = None if self.scores.edges is None else np.zeros(self.scores.edges.shape)
         nodes.fill(0.0)
         for labelled, sign in ((self.worst, 1.0), (self.given, -1.0)):
             _add_counts(nodes, labelled.codes, labelled.weights, sign)

@@ -13,7 +13,7 @@ from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
-from hedgerow.trellis.reading import kernel_arrays
+from hedgerow.trellis.reading import KernelArrays, kernel_arrays
 from hedgerow.trellis.trellis import (
     EdgeContexts,
     Empty,
@@ -101,6 +101,10 @@ class Chain(Trellis):
         counts = _core.count_pairs(codes, offsets, self.n_labels)
         return counts.astype(np.float64).reshape(self.arc_shape)
 
+    @property
+    def takes_single_edges(self) -> bool:
+        return _core.takes_single_edges(self.n_labels)
+
     def edge_contexts(self) -> EdgeContexts:
         before, labels = np.divmod(np.arange(self.n_labels**2), self.n_labels)
         return EdgeContexts(labels.astype(np.int32), (1 + before[:, None]).astype(np.uint8))
@@ -114,7 +118,7 @@ class Chain(Trellis):
         n_threads: int,
     ) -> None:
         _core.fill_posteriors(
-            *kernel_arrays(scores),
+            *self._kernel_arrays(scores),
             labels,
             out.log_z,
             out.log_likelihoods,
@@ -140,7 +144,7 @@ class Chain(Trellis):
         assert out.log_likelihoods is not None
         assert out.marginals is not None
         _core.fill_weighted_posteriors(
-            *kernel_arrays(scores),
+            *self._kernel_arrays(scores),
             labels,
             weights,
             out.log_likelihoods,
@@ -164,7 +168,7 @@ class Chain(Trellis):
         assert out.marginals is not None
         refused = np.empty(scores.n_sequences, dtype=np.uint8)
         _core.fill_tangents(
-            *kernel_arrays(scores),
+            *self._kernel_arrays(scores),
             marginals,
             nodes,
             arcs,
@@ -188,7 +192,7 @@ class Chain(Trellis):
             out.arc_sums[...] += automaton.pattern_sums(sums).reshape(self.arc_shape)
 
     def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
-        _core.fill_viterbi(*kernel_arrays(scores), codes, n_threads)
+        _core.fill_viterbi(*self._kernel_arrays(scores), codes, n_threads)
 
     def fill_k_best(
         self,
@@ -238,6 +242,9 @@ class Chain(Trellis):
         if self.pair_codes is None:
             return np.arange(self.n_labels**2, dtype=np.int32)
         return self.pair_codes
+
+    def _kernel_arrays(self, scores: Scores) -> KernelArrays:
+        return kernel_arrays(scores, single_edges=self.takes_single_edges)
 
     def _over_automaton(self, scores: Scores) -> Scores:
         """The same scores over the automaton of all label pairs."""

@@ -26,7 +26,8 @@ def measure_mixing(
     Edges, if the scores have any, are those of label pairs.
     ``weights`` (S,) are the weights of the sequences in the curvatures of the arcs; None is 1.
     """
-    nodes, _, edges, offsets = kernel_arrays(scores)
+    single = scores.parents is None and _core.takes_single_edges(scores.n_labels)
+    nodes, _, edges, offsets = kernel_arrays(scores, single_edges=single)
     found = allocate_mixing(scores)
     if scores.parents is not None:
         bounds = Outputs(mixing=found).gammas

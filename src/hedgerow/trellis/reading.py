@@ -10,22 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.trellis.trellis import Scores
 
-__all__ = ["kernel_arrays", "read_codes", "read_floats", "read_weights"]
+__all__ = ["KernelArrays", "kernel_arrays", "read_codes", "read_floats", "read_weights"]
 
 Floats = NDArray[np.float64]
+KernelArrays = tuple[Floats, Floats, NDArray[Any] | None, NDArray[np.int64]]
 
 
-def kernel_arrays(scores: Scores) -> tuple[Floats, Floats, Floats | None, NDArray[np.int64]]:
-    """Nodes, arcs, edges and offsets."""
+def kernel_arrays(scores: Scores, *, single_edges: bool = False) -> KernelArrays:
+    """Nodes, arcs, edges and offsets; with ``single_edges``, float32 edges are not converted."""
     offsets = _whole_numbers(np.asarray(scores.offsets), np.dtype(np.int64))
     if offsets is None:
         raise ValueError(f"offsets are {scores.offsets}; expected whole numbers")
-    return (
-        read_floats(scores.nodes),
-        read_floats(scores.arcs),
-        None if scores.edges is None else read_floats(scores.edges),
-        offsets,
-    )
+    edges = scores.edges
+    if edges is not None:
+        is_single = single_edges and np.asarray(edges).dtype == np.float32
+        edges = np.ascontiguousarray(edges) if is_single else read_floats(edges)
+    return read_floats(scores.nodes), read_floats(scores.arcs), edges, offsets
 
 
 def read_floats(array: ArrayLike) -> NDArray[np.float64]:

@@ -51,6 +51,7 @@ class Scores:
     edges : (N, K, K) or None
         Scores of label pairs that differ from position to position; those of sequences' first
         positions are not read. Over an automaton they may be scores of its arcs instead, (N, A).
+        Either float64 or float32, which is converted unless `Trellis.takes_single_edges`.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None for chains. The
         previous label is then that of the parent, and roots are first positions.
@@ -64,7 +65,7 @@ class Scores:
     arcs: NDArray[np.float64]
     offsets: NDArray[np.int64]
     trellis: Trellis
-    edges: NDArray[np.float64] | None = None
+    edges: NDArray[Any] | None = None
     parents: NDArray[np.int32] | None = None
     bound: float = 0.0
 
@@ -372,6 +373,11 @@ class Trellis(Inference):
         taken = self.arcs_taken(codes, offsets, parents)
         counts = np.bincount(taken + 1, weights, 1 + int(np.prod(self.arc_shape)))[1:]
         return counts.astype(np.float64).reshape(self.arc_shape)
+
+    @property
+    def takes_single_edges(self) -> bool:
+        """Whether kernels for chains read edges in single precision as they are."""
+        return False
 
     def edge_contexts(self) -> EdgeContexts:
         """The previous labels that the arcs, in order, represent."""
