@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -10,7 +10,8 @@
 
 namespace hedgerow {
 
-// Uses large pages, and leaves new elements uninitialised when a vector is resized.
+// Uses large pages and whole cache lines, and leaves new elements uninitialised when a vector is
+// resized.
 template <class T>
 struct LargeAllocator {
   using value_type = T;
@@ -20,11 +21,11 @@ struct LargeAllocator {
   LargeAllocator(const LargeAllocator<Other>&) {}
 
   T* allocate(size_t n) {
-    T* memory = std::allocator<T>().allocate(n);
+    void* memory = ::operator new(n * sizeof(T), kCacheLine);
     prefer_large_pages(memory, n * sizeof(T));
-    return memory;
+    return static_cast<T*>(memory);
   }
-  void deallocate(T* memory, size_t n) { std::allocator<T>().deallocate(memory, n); }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kCacheLine); }
 
   template <class Number>
   void construct(Number* at) {
@@ -36,6 +37,7 @@ struct LargeAllocator {
   }
 
   bool operator==(const LargeAllocator&) const { return true; }
+  static constexpr std::align_val_t kCacheLine{64};
 };
 
 template <class T>

@@ -29,6 +29,7 @@ LeadingWeights::LeadingWeights(const WeightLayout& layout, const double* weights
       stride_(padded(layout.n_outputs)),
       rows_(n_leading_ * stride_) {
   parallel_for_pieces(n_leading_, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+    std::fill(rows_.begin() + first * stride_, rows_.begin() + end * stride_, 0.0);
     for (int64_t a = first; a < end; ++a)
       for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
         rows_[a * stride_ + layout.output(a, w)] = weights[w];
@@ -49,6 +50,10 @@ LeadingSums::LeadingSums(const WeightLayout& layout, const double* gradient, int
       wide_.push_back(static_cast<int32_t>(a));
     }
   totals_.resize(n_groups_ * wide_.size() * width_);
+  parallel_for_pieces(std::ssize(rows_), kTaskRows * kLanes, n_threads, stop,
+                      [&](int64_t first, int64_t end) {
+                        std::fill(rows_.begin() + first, rows_.begin() + end, 0.0);
+                      });
   for_each(*this, n_threads, stop, [&](double& sum, int64_t w) { sum = gradient[w]; });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "large_vector.hpp"
 #include "linear/layout.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -34,7 +35,7 @@ class LeadingWeights {
   const double* weights_;
   int64_t n_leading_;
   int stride_;
-  PaddedVector rows_;  // (n_leading, stride)
+  LargeVector<double> rows_;  // (n_leading, stride)
 };
 
 // Sums for the gradient. Outputs are divided into groups, so that threads can share the work: each
@@ -73,7 +74,7 @@ class LeadingSums {
   int64_t n_leading_;
   int width_;  // outputs of a group, a multiple of kLanes
   int n_groups_;
-  PaddedVector rows_;  // (n_groups, n_leading, width)
+  LargeVector<double> rows_;  // (n_groups, n_leading, width)
   // Attributes with many weights are those that occur most often. Their rows are summed in two
   // levels, to reduce rounding errors.
   std::vector<int32_t> wide_;      // these attributes, ascending

@@ -94,7 +94,8 @@ class SequencePosteriors {
 
  private:
   const int32_t* path(int64_t sequence) const { return at(labels_, scores_.offsets[sequence]); }
-  // Returns where alphas are kept for the backward pass, (T, K): in the marginals, if these are wanted.
+  // Returns where alphas are kept for the backward pass, (T, K): in the marginals, if these are
+  // wanted.
   double* open(int64_t sequence) {
     pairs_.open(scores_.offsets[sequence]);
     if (out_.marginals) return out_.marginals + scores_.offsets[sequence] * scores_.n_labels;
