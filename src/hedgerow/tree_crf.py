@@ -67,8 +67,8 @@ class TreeCRF(Estimator):
         Number of rounds.
     learning_rate : float or None, default None
         Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting; with a
-        line search 0.1, or 1 along conjugate directions. Backtracking: a step is halved until the
-        training loss does not increase.
+        line search 0.1, or 1 along conjugate directions. Without a line search, a step that would
+        increase the training loss is halved until it does not (backtracking).
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
         `max_leaves` is None too, otherwise no limit.

@@ -30,7 +30,7 @@ The file is read like the training file, and streamed: it may have any length.
 It need not have a column of labels. The additional columns are, in this order
 (with their names in tables):
 
-  predicted        the label; with --marginals followed by
+  predicted        the label; with --marginals or --all-marginals followed by
   probability      the probability of that label at that position
   p(LABEL)         with --all-marginals, the probability of each label;
                    without names, as in CoNLL columns: LABEL/PROBABILITY
@@ -74,7 +74,9 @@ def add_command(commands: Commands) -> None:
         "--marginals", action="store_true", help="add the probability of each label that was chosen"
     )
     form.add_argument(
-        "--all-marginals", action="store_true", help="add the probabilities of all labels too"
+        "--all-marginals",
+        action="store_true",
+        help="add that probability, and those of all labels",
     )
     form.add_argument(
         "--k-best", type=int, metavar="N", help="write the N most probable labellings"
