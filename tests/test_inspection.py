@@ -79,8 +79,8 @@ def test_the_function_of_scikit_learn_leads_to_this_one():
     crf = TreeCRF(group_column="walk", n_rounds=1, n_jobs=1).fit(TABLE, LABELS)
     message = (
         r"sort X and y by column 'walk' first \(stably, to keep the order within a group\). "
-        "sklearn.inspection.permutation_importance shuffles that column too; use "
-        "hedgerow.inspection.permutation_importance, which leaves it as it is"
+        "If this happens in sklearn.inspection.permutation_importance, which shuffles that column "
+        "too, use hedgerow.inspection.permutation_importance"
     )
     with pytest.raises(ValueError, match=message):
         inspection.permutation_importance(crf, TABLE, LABELS, random_state=0)

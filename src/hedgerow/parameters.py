@@ -211,7 +211,7 @@ def _elements(name: str, value: Any) -> list[Any]:
     if iter(value) is value:
         raise TypeError(
             f"{name} is of type {type(value).__name__}, which can be read only once, and fit may "
-            "be called again; expected a list: pass list(...) of it"
+            "be called again; expected a list: wrap it in list(...)"
         )
     return list(value)
 

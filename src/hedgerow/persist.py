@@ -77,9 +77,7 @@ def write_file(path: Path, data: bytes) -> None:
 def read(data: bytes) -> tuple[str, State]:
     """Parse the bytes of a file that `write` wrote: its kind, and its state."""
     if b'"hedgerow-model"' in data[:40]:
-        raise ForeignFileError(
-            "the file is a model as JSON, which hedgerow cannot load; use crf.save"
-        )
+        raise ForeignFileError("the file is a model as JSON, which hedgerow cannot load")
     header = _read_header(data)
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):

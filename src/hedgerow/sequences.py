@@ -63,7 +63,7 @@ class Schema:
     n_features : int
         Number of columns; 0 for items, whose attributes live in an index.
     names : tuple of str or None
-        Column names of a DataFrame. None for arrays and for labels that are not strings.
+        Column names of a DataFrame. None for arrays, and if names are not strings.
     numeric : tuple of bool
         One flag per column: True for numbers, False for text and categories.
     has_parents : bool

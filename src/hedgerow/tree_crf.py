@@ -177,8 +177,8 @@ class TreeCRF(Estimator):
         the same total weight as the positive examples.
     objective : str or object, default "likelihood"
         What training maximises: "likelihood", the probability of whole labellings;
-        "pointwise", the product of the probabilities of all labels; "accuracy", the number of
-        positions whose true label is the most probable one (Gross et al. 2006), which helps if
+        "pointwise", the product of the probabilities of all true labels; "accuracy", the number
+        of positions whose true label is the most probable one (Gross et al. 2006), which helps if
         labels are noisy; "expected_accuracy", the sum of the probabilities of all true labels;
         "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
         the likelihood with the costs of errors (`label_costs`) added to the scores of wrong labels,

@@ -373,7 +373,7 @@ def test_trees_on_top_of_a_linear_model(chunks, place, tmp_path, capsys):
     assert "B01:dog" in model.base_.transition_weights()["attribute"].tolist()
     out = run(capsys, "inspect", place, "--top", 3)
     assert "\nbase: LinearCRF, 5 iterations, loss" in out
-    assert "\nof the base:\nlargest weights" in out
+    assert "\nbase model:\nlargest weights" in out
     assert "base: " in run(capsys, "inspect", place, chunks)
     command = ["train", chunks, "-m", place, *base, *few, "--dev", chunks]
     assert main(list(map(str, command))) == 0

@@ -154,7 +154,7 @@ def test_groups_beside_a_table_without_the_column(make):
         ValueError, match="groups are given twice: by a column of X, group_column='"
     ):
         crf.predict(frame, groups=IDS)
-    with pytest.raises(ValueError, match="of group ids, also to predict, or pass groups beside it"):
+    with pytest.raises(ValueError, match="group ids to fit and to predict, or pass the argument"):
         crf.predict(features)
     message = (
         r"X\[0\] has the columns 'f'; pass sequences that have this column too, or fit with gro"

@@ -225,7 +225,7 @@ def test_bad_columns_of_parents_are_refused():
 
     refuse(
         "parents_column is 'head', but X has the columns 'a', 'HEAD', 'group', 'b'; pass X with "
-        "the column of parents, also to predict, or pass parents beside it",
+        "the column of parents to fit and to predict, or pass the argument parents",
         column="head",
     )
     refuse(

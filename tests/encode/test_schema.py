@@ -49,10 +49,10 @@ def test_different_numbers_of_features():
 @pytest.mark.parametrize(
     ("columns", "difference"),
     [
-        (["b", "a"], "the order differs, column 0 is 'b' but 'a' in the X used to fit"),
-        (["a"], "column 'b' of the X used to fit is missing in this X"),
-        (["a", "c"], "column 'b' of the X used to fit is missing in this X"),
-        (["a", "b", "c"], "column 'c' of this X is not in the X used to fit"),
+        (["b", "a"], "the order differs, column 0 is 'b' but 'a' in the training X"),
+        (["a"], "column 'b' of the training X is missing in this X"),
+        (["a", "c"], "column 'b' of the training X is missing in this X"),
+        (["a", "b", "c"], "column 'c' of this X is not in the training X"),
     ],
 )
 def test_different_columns(columns, difference):

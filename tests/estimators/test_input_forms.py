@@ -219,6 +219,6 @@ def test_columns_in_another_order(make):
     )
     polars = pl.DataFrame(turned.to_dict("list"))
     np.testing.assert_array_equal(crf.predict_proba(polars, groups=GROUPS), expected)
-    message = "column 'e' of this X is not in the X used to fit; pass the columns used to fit, and"
+    message = "column 'e' of this X is not in the training X; pass the columns used in training"
     with pytest.raises(ValueError, match=message):
         crf.predict(turned.assign(e=1), groups=GROUPS)

@@ -253,7 +253,7 @@ def test_types_of_parquet(tmp_path):
         make_recipe(path, group="g")
     integers = make_recipe(path, group="x", label="g", features=["y"])
     write_table(table.set_column(0, "g", [["u", "v"]]), path)
-    with pytest.raises(FileError, match="column 'g' does not hold labels of the kind used to fit"):
+    with pytest.raises(FileError, match="'g' does not hold labels of the kind used in training"):
         read_file(path, integers)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FileError, match="the Parquet file cannot be read: "):

@@ -69,7 +69,7 @@ def a_table_as_groups():
     "A",
     ValueError,
     "group_column is 'walks', but X has the columns 'walk', 'speed', 'noise'; pass X with the",
-    "column of group ids, also to predict, or pass groups beside it",
+    "column of group ids to fit and to predict, or pass the argument groups",
 )
 def a_group_column_that_is_not_there():
     trees(group_column="walks").fit(TABLE, LABELS)
@@ -142,7 +142,7 @@ def an_eval_set_without_labels():
     "A",
     ValueError,
     "in eval_set: X has different columns from those that TreeCRF was fitted on: column 'noise' of",
-    "the X used to fit is missing in this X; pass the columns used to fit, and no others",
+    "the training X is missing in this X; pass the columns used in training, and no others",
 )
 def an_eval_set_with_other_columns():
     trees().fit(FEATURES, LABELS, eval_set=(FEATURES[["speed"]], LABELS))

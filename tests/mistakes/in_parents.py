@@ -102,7 +102,7 @@ def words_as_parents():
     "A",
     ValueError,
     "parents_column is 'head', but X has the columns 'walk', 'speed', 'noise'; pass X with the",
-    "column of parents, also to predict, or pass parents beside it",
+    "column of parents to fit and to predict, or pass the argument parents",
 )
 def a_column_of_parents_that_is_not_there():
     trees(parents_column="head", group_column="walk").fit(TABLE, LABELS)

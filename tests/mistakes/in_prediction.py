@@ -12,8 +12,8 @@ from mistakes.data import BY_COLUMN, FEATURES, FITTED, IDS, LABELS, LISTED, ROWS
 from mistakes.mistake import mistake
 
 NO_NOISE = (
-    "X has different columns from those that TreeCRF was fitted on: column 'noise' of the X "
-    "used to fit is missing in this X; pass the columns used to fit, and no others"
+    "X has different columns from those that TreeCRF was fitted on: column 'noise' of the "
+    "training X is missing in this X; pass the columns used in training, and no others"
 )
 
 
@@ -31,7 +31,7 @@ def predict_without_a_column():
     "A",
     ValueError,
     "X has different columns from those that TreeCRF was fitted on: column 'place' of this X",
-    "is not in the X used to fit; pass the columns used to fit, and no others",
+    "is not in the training X; pass the columns used in training, and no others",
 )
 def predict_with_a_column_too_many():
     FITTED.predict(FEATURES.assign(place=1), groups=IDS)
@@ -60,7 +60,7 @@ def predict_with_fewer_columns():
     "A",
     ValueError,
     "X holds dicts or attribute strings, but LinearCRF was fitted on 2 columns (arrays,",
-    "DataFrames or sparse matrices); pass X in the form used to fit",
+    "DataFrames or sparse matrices); pass X in the form used in training",
 )
 def predict_dicts_with_a_model_of_columns():
     LISTED.predict([[{"speed": 1.0}]])
@@ -70,7 +70,7 @@ def predict_dicts_with_a_model_of_columns():
     "A",
     ValueError,
     "group_column is 'walk', but X has the columns 'speed', 'noise'; pass X with the column of",
-    "group ids, also to predict, or pass groups beside it",
+    "group ids to fit and to predict, or pass the argument groups",
 )
 def predict_without_the_group_column():
     BY_COLUMN.predict(FEATURES)

@@ -28,9 +28,9 @@ SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with the predictions of a model.
 
-Prints the accuracy, also with each of the two decoders, the sequence accuracy
-(the share of sequences without an error), precision, recall and F1 of every
-label, the most frequent confusions, and the log-likelihood. Labels are
+Prints the accuracy (also that of each of the two decoders), the sequence
+accuracy (the share of sequences without an error), precision, recall and F1 of
+every label, the most frequent confusions, and the log-likelihood. Labels are
 predicted with the decoder of the model, or with --decode.
 
 If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
@@ -240,8 +240,8 @@ def print_result(result: Result, intervals: Intervals, options: argparse.Namespa
     intervals.print()
     if result.n_unknown:
         print(
-            "\nlabels of the file that the model does not know, which count as mistakes and are "
-            f"left\nout of the log-likelihood: {result.n_unknown:,}"
+            f"\npositions with a label that the model does not know: {result.n_unknown:,}\n"
+            "they count as mistakes, and are left out of the log-likelihood"
         )
     print(f"\n{format_table(*score_rows('label', labels.by_label))}")
     if chunks is not None:

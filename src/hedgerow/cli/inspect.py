@@ -46,7 +46,7 @@ def add_command(commands: Commands) -> None:
     add(
         "--against",
         metavar="LABEL",
-        help="label to compare it with; by default the runner-up",
+        help="label to compare it with; by default the most probable other one",
     )
     add_decode(parser)
     add("--top", type=int, default=20, metavar="N", help="rows in each list; by default 20")
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     print(describe(model, options.model))
     print(f"\n{heaviest(model, options.top)}")
     if hasattr(model, "base_"):
-        print(f"\nof the base:\n{heaviest(model.base_, options.top)}")
+        print(f"\nbase model:\n{heaviest(model.base_, options.top)}")
     print(f"\n{largest_transitions(model, options.top)}")
 
 

@@ -77,8 +77,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--early-stopping",
         type=int,
         metavar="N",
-        help="stop if the loss on --dev, or without one on a tenth of TRAIN, has not improved for "
-        "N rounds or iterations, and keep the best",
+        help="stop if the loss on --dev has not improved for N rounds or iterations, and keep the "
+        "best; without --dev, a tenth of TRAIN is held out instead",
     )
     add(
         "--order",

@@ -30,8 +30,9 @@ The file is read like the training file, and streamed: it may have any length.
 It need not have a column of labels. The additional columns are, in this order
 (with their names in tables):
 
-  predicted        the label; with --marginals or --all-marginals followed by
-  probability      the probability of that label at that position
+  predicted        the label
+  probability      with --marginals or --all-marginals, the probability of that
+                   label at that position
   p(LABEL)         with --all-marginals, the probability of each label;
                    without names, as in CoNLL columns: LABEL/PROBABILITY
 

@@ -44,7 +44,7 @@ def encode_alike(
     )
     sequences = _in_order(given, schema)
     check_schema(schema, sequences.schema, name)
-    # Attributes have the names of the columns used to fit, even if X has none or others.
+    # Attributes have the names of the columns used in training, even if X has none or others.
     return replace(sequences, schema=schema)
 
 

@@ -94,8 +94,8 @@ def _cure(group_column: str | int | None) -> str:
         return "sort X, y and groups by group first (stably, to keep the order within a group)"
     return (
         f"sort X and y by column {group_column!r} first (stably, to keep the order within a "
-        "group). sklearn.inspection.permutation_importance shuffles that column too; use "
-        "hedgerow.inspection.permutation_importance, which leaves it as it is"
+        "group). If this happens in sklearn.inspection.permutation_importance, which shuffles "
+        "that column too, use hedgerow.inspection.permutation_importance"
     )
 
 

@@ -23,7 +23,7 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
     if fitted.kind != new.kind:
         raise ValueError(
             f"X holds {_describe(new)}, but {model} was fitted on {_describe(fitted)}; "
-            "pass X in the form used to fit"
+            "pass X in the form used in training"
         )
     _check_parents(fitted, new, model)
     if fitted.names is not None and new.names is not None:
@@ -63,10 +63,10 @@ def first_difference(
 
 def _check_names(fitted: tuple[str, ...], new: tuple[str, ...], model: str) -> None:
     if fitted != new:
-        difference = first_difference(fitted, new, "the X used to fit", "this X")
+        difference = first_difference(fitted, new, "the training X", "this X")
         raise ValueError(
             f"X has different columns from those that {model} was fitted on: {difference}; "
-            "pass the columns used to fit, and no others"
+            "pass the columns used in training, and no others"
         )
 
 

@@ -143,8 +143,8 @@ def find_column(
             more = ", ..." if n_columns > MAX_SHOWN else ""
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
         advice = (
-            f"pass X with the column of {role.holds}, also to predict, or pass {role.argument} "
-            "beside it"
+            f"pass X with the column of {role.holds} to fit and to predict, or pass the argument "
+            f"{role.argument}"
         )
         if where != "X":  # one of several sequences
             advice = role.advice

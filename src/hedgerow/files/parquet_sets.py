@@ -45,7 +45,7 @@ def read_parquet_files(
     recipe
         How they are read.
     report
-        Called repeatedly with the number of rows read so far.
+        Called after each batch with its number of rows.
 
     Raises
     ------

@@ -145,7 +145,7 @@ def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
 
 
 def _only_if_needed(weights: list[float] | None) -> list[float] | None:
-    """None if all sequences have the same weight."""
+    """None if all weights are 1."""
     return weights if weights and any(weight != 1 for weight in weights) else None
 
 

@@ -145,7 +145,8 @@ class TableColumns:
                 column = self._to_integers(column, name)
         except pa.ArrowException as error:
             raise FileError(
-                self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
+                self._path,
+                f"column {name!r} does not hold labels of the kind used in training: {error}",
             ) from None
         return cut(column.to_pylist(), offsets)
 

@@ -100,7 +100,7 @@ class Labels:
         return cls(classes), rank[codes]
 
     def union(self, others: Sequence[Labels]) -> Labels:
-        """The classes of both, as if they had been learned together.
+        """The classes of all workers, including this one, as if they had been learned together.
 
         Raises ValueError if they are not of one kind.
         """

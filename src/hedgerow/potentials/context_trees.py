@@ -23,7 +23,7 @@ from hedgerow.trellis import Trellis, build_trellis
 
 __all__ = ["ContextTrees", "core_contexts"]
 
-# Number of edge scores that are computed at a time.
+# Number of bytes of edge scores that are computed at a time.
 BATCH_BYTES = 1 << 25
 
 

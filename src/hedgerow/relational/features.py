@@ -375,7 +375,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
                 )
                 raise ValueError(
                     "facts of X are of the form {}, but fit had {}, t being a position and c a "
-                    "constant; give facts the arguments used to fit".format(*forms)
+                    "constant; give facts the arguments used in training".format(*forms)
                 )
         # Predicates that do not occur here have no facts.
         relations = {name: Relation.empty(form) for name, (form, _) in self.forms_.items()}

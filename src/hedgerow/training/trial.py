@@ -47,7 +47,7 @@ def try_decoders(
 ) -> NDArray[np.float64] | None:
     """Number of correct labels in each test piece by marginals, minus that by Viterbi.
 
-    None if there are too few. ``trainer`` is not modified.
+    None if there are too few labels or pieces. ``trainer`` is not modified.
     """
     comm = labelled.comm
     if count_all(labelled.counts().sum(), comm) < LEAST_LABELS:
