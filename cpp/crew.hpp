@@ -7,12 +7,29 @@
 #include <cstdint>
 #include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
 #include "thread_pool.hpp"
 
 namespace hedgerow {
+
+// Consecutive pieces of 0 .. n - 1, each for the next thread that asks: slower threads get fewer.
+class PieceQueue {
+ public:
+  PieceQueue(int64_t n, int64_t size) : n_(n), size_(size) {}
+
+  // Begin and end of a piece; the same if none is left.
+  std::pair<int64_t, int64_t> take() {
+    const int64_t begin = std::min(next_.fetch_add(size_, std::memory_order_relaxed), n_);
+    return {begin, std::min(begin + size_, n_)};
+  }
+
+ private:
+  int64_t n_, size_;
+  std::atomic<int64_t> next_{0};
+};
 
 // A task that runs on the crew may divide a part of its work into pieces and `share` them: idle
 // threads take some. The division may depend on the number of idle threads, so results must not
