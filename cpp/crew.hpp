@@ -7,12 +7,29 @@
 #include <cstdint>
 #include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
 #include "thread_pool.hpp"
 
 namespace hedgerow {
+
+// Consecutive pieces of 0 .. n - 1, each for the next thread that asks: slower threads get fewer.
+class PieceQueue {
+ public:
+  PieceQueue(int64_t n, int64_t size) : n_(n), size_(size) {}
+
+  // Begin and end of a piece; the same if none is left.
+  std::pair<int64_t, int64_t> take() {
+    const int64_t begin = std::min(next_.fetch_add(size_, std::memory_order_relaxed), n_);
+    return {begin, std::min(begin + size_, n_)};
+  }
+
+ private:
+  int64_t n_, size_;
+  std::atomic<int64_t> next_{0};
+};
 
 // A task that runs on the crew may divide a part of its work into pieces and `share` them: idle
 // threads take some. The division may depend on the number of idle threads, so results must not
@@ -120,10 +137,11 @@ class Crew {
 
   // Helps with shared work until all threads are done.
   void help() {
+    const int seat = n_seats_.fetch_add(1);
     n_idle_.fetch_add(1);
     while (n_at_work_.load() > 0) {
       const uint32_t seen = news_.load();
-      const bool has_news = watch_for([&] { return help_someone() || n_at_work_.load() == 0; });
+      const bool has_news = watch_for([&] { return help_someone(seat) || n_at_work_.load() == 0; });
       if (has_news) continue;
       if (std::this_thread::get_id() == caller_)
         poll();
@@ -141,9 +159,12 @@ class Crew {
     return nullptr;
   }
 
-  // Returns whether there was something to do.
-  bool help_someone() {
-    for (Board& board : boards_) {
+  // Returns whether there was something to do. Threads begin to look in different places, so that
+  // tasks get equal help and end at about the same time.
+  bool help_someone(int seat) {
+    const int first = seat % std::max(n_at_work_.load(std::memory_order_relaxed), 1);
+    for (int i = 0; i < n_threads_; ++i) {
+      Board& board = boards_[(first + i) % n_threads_];
       if (board.job.load(std::memory_order_relaxed) == nullptr) continue;
       board.n_readers.fetch_add(1);
       Job* job = board.job.load();
@@ -180,6 +201,7 @@ class Crew {
   std::vector<Board> boards_;
   std::atomic<int> n_at_work_{0};
   std::atomic<int> n_idle_{0};
+  std::atomic<int> n_seats_{0};  // threads that have begun to help
   std::atomic<uint32_t> news_{0};
 };
 

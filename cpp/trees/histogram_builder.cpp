@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
+#include <tuple>
 
 #include "simd.hpp"
 #include "trees/slot_bits.hpp"
@@ -11,8 +13,9 @@ namespace hedgerow {
 namespace {
 
 constexpr size_t kAhead = 16;               // examples whose entries are fetched early
-constexpr size_t kBatch = 1 << 11;          // examples whose entries are counted at a time
+constexpr int64_t kBatch = 1 << 11;         // examples whose entries are counted at a time
 constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
+constexpr int64_t kShared = 1 << 12;        // examples that a thread takes at a time
 
 // Examples with the bytes of their windows: where they lie, or in `edges` where a window ends
 // early. Below the root of a tree, rows and sums lie apart. While the examples of one batch are
@@ -210,6 +213,9 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
   const int64_t n_pieces =
       n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);
   while (std::ssize(apart_) + 1 < n_pieces) apart_.emplace_back(n_bins);
+  std::deque<PieceQueue> queues;  // of each part
+  for (int64_t part = 0; part < n_parts; ++part)
+    queues.emplace_back(n_examples, n_pieces > 1 ? kShared : n_examples);
   // Where most rows are read, the processor fetches them by itself.
   const bool fetches = 2 * n_examples < data_.bins().n_positions;
   crew_.share(n_parts * n_pieces, [&](int64_t task) {
@@ -220,12 +226,16 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
     const TreeData::FullRun& last = those.back();
     std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, AnySum{});
     const auto batch = std::make_unique<Batch<AnySum>>(data_, examples.sums);
-    const int64_t begin = n_examples * piece / n_pieces, end = n_examples * (piece + 1) / n_pieces;
-    for (auto left = examples.positions.subspan(begin, end - begin); !left.empty();) {
+    const auto take = [&] {
+      const auto [begin, end] = queues[part].take();
+      return examples.positions.subspan(begin, end - begin);
+    };
+    for (auto left = take(); !left.empty();) {
       stop_.check();
       const auto now = batch->first_of(left);
       batch->read(now);
       left = left.subspan(now.size());
+      if (left.empty()) left = take();
       const auto next = batch->first_of(fetches && batch->has_one_run() ? left : left.first(0));
       for (const TreeData::FullRun& run : those) batch->count(run, next, out + run.base);
     }
@@ -261,11 +271,11 @@ void BinCounter<AnySum>::fill_sparse(const NodeExamples& examples, std::vector<A
                      : data_.entries_together() == 1 ? &count_slots<1, AnySum>
                      : data_.entries_together() == 2 ? &count_slots<2, AnySum>
                                                      : &count_slots<4, AnySum>;
+  PieceQueue queue(n_examples, kBatch);
   crew_.share(n_pieces, [&](int64_t piece) {
-    const int64_t end = n_examples * (piece + 1) / n_pieces;
-    for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
+    for (auto [begin, end] = queue.take(); begin < end; std::tie(begin, end) = queue.take()) {
       stop_.check();
-      count(data_, examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums,
+      count(data_, examples.positions.subspan(begin, end - begin), examples.sums,
             slots_[piece].data(), all_outside[piece]);
     }
   });

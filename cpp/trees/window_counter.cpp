@@ -183,11 +183,11 @@ void WindowCounter<AnySum>::count_sparse(std::vector<AnySum>& slots) {
   const int64_t n_pieces = crew_.n_pieces(n_sequences);
   for (const Lanes& lanes : lanes_) {
     std::vector<std::vector<AnySum>> tables(n_pieces);
+    PieceQueue queue(n_sequences, 1);
     crew_.share(n_pieces, [&](int64_t piece) {
       std::vector<AnySum>& table = tables[piece];
       table.resize(n_slots * lanes.n_padded);
-      const int64_t end = n_sequences * (piece + 1) / n_pieces;
-      for (int64_t i = n_sequences * piece / n_pieces; i < end; ++i) {
+      for (int64_t i = queue.take().first; i < n_sequences; i = queue.take().first) {
         stop_.check();
         const Rows& rows = rows_[i];
         add_entries(lanes.n_padded, data_.entry_offsets() + rows.begin, data_.entries(),
