@@ -46,9 +46,9 @@ class StoredTable:
 class TableStore:
     """Assembles parts of a table, of whole sequences, within a ``with`` block, into one X.
 
-    Numbers take 4 bytes each on disk, or 8 if single precision cannot represent all of them
-    exactly. Each text column takes 4 bytes per position in memory; the names of sequences are in
-    memory too. The file is in the folder for temporary files, which ``TMPDIR`` sets.
+    Numbers take 8 bytes each on disk, or 4 if all numeric columns are 32-bit floats or bools. Each
+    text column takes 4 bytes per position in memory; the names of sequences are in memory too. The
+    file is in the folder for temporary files, which ``TMPDIR`` sets.
 
     Examples
     --------
