@@ -77,7 +77,8 @@ function lengthChart(choice) {
     const step = (width - left - right) / bins.length;
     const x = (b) => left + (b + 0.5) * step;
     const y = (number) => height - bottom - ((height - top - bottom) * number) / most;
-    const every = Math.ceil(56 / step);
+    const widest = 7 * Math.max(...bins.map((_, b) => binName(b).length));
+    const every = Math.ceil(widest / step);
     return draw(
       "svg",
       { width, height, role: "img", "aria-label": "Lengths of segments" },
