@@ -97,7 +97,12 @@ def test_a_model_remembers_it(make, tmp_path):
         (pd.DataFrame(TABLE), "word", "group_column is 'word', but X has the columns 'f0', 'seq"),
         (pd.DataFrame(TABLE), 17, "group_column is 17, but X has the columns 'f0', 'sequence'"),
         (WITH_IDS, 4, "group_column is 4, but X has 4 columns; pass X with the column of group"),
-        (WITH_IDS, -5, "group_column is -5, but X has 4 columns"),
+        (
+            WITH_IDS,
+            -5,
+            "group_column is -5, but X has 4 columns; pass X with the column of group ids to fit "
+            "and to predict, or set group_column=None and pass the argument groups",
+        ),
         (WITH_IDS, "word", "group_column is 'word', but X has no column names; pass the number"),
         (sparse.csr_array(WITH_IDS), "word", "group_column is 'word', but X has no column names"),
         (

@@ -232,7 +232,8 @@ def test_trees_of_init_must_keep_to_the_constraints(constraints):
     assert_same_model(make(**constraints, n_rounds=3).fit(FRAMES, Y, init=half), whole)
 
 
-DIRECTION = "expected 1, -1 or 0, or a dict with one of these for each label"
+DIRECTION = "expected 1, -1 or 0"
+DIRECTIONS = f"{DIRECTION}, or a dict with one of these for each label"
 
 
 @pytest.mark.parametrize(
@@ -240,11 +241,11 @@ DIRECTION = "expected 1, -1 or 0, or a dict with one of these for each label"
     [
         ("temp", r"monotone_constraints is 'temp'; expected a dict from columns to directions"),
         (1, r"monotone_constraints is 1; expected a dict from columns to directions"),
-        ({"temp": "up"}, rf"monotone_constraints\['temp'\] is 'up'; {DIRECTION}"),
-        ({"temp": 2}, rf"monotone_constraints\['temp'\] is 2; {DIRECTION}"),
-        ({"temp": True}, rf"monotone_constraints\['temp'\] is True; {DIRECTION}"),
-        ({"temp": {"fever": 2}}, rf"\['temp'\]\['fever'\] is 2; {DIRECTION}"),
-        ([1, 0.5, 0], rf"monotone_constraints\[1\] is 0.5; {DIRECTION}"),
+        ({"temp": "up"}, rf"monotone_constraints\['temp'\] is 'up'; {DIRECTIONS}"),
+        ({"temp": 2}, rf"monotone_constraints\['temp'\] is 2; {DIRECTIONS}"),
+        ({"temp": True}, rf"monotone_constraints\['temp'\] is True; {DIRECTIONS}"),
+        ({"temp": {"fever": 2}}, rf"\['temp'\]\['fever'\] is 2; {DIRECTION}$"),
+        ([1, 0.5, 0], rf"monotone_constraints\[1\] is 0.5; {DIRECTION}$"),
         ({1.5: 1}, "has the column 1.5; expected the name or the number of a column"),
         ({"tmep": {"fever": 1}}, "the column 'tmep', which X does not have; did you mean temp?"),
         ({"xyz": {"fever": 1}}, "'xyz', which X does not have; its columns are temp, pulse, no"),

@@ -85,19 +85,17 @@ def _plain_monotone(value: Any) -> dict[Any, Any] | list[Any] | None:
         where = f"{name}[{column!r}]"
         _check_column(name, column)
         if not isinstance(directions, dict):
-            _check_direction(where, directions)
+            _check_direction(where, directions, ", or a dict with one of these for each label")
             continue
         for label, direction in directions.items():
             _check_direction(f"{where}[{label!r}]", direction)
     return plain
 
 
-def _check_direction(where: str, value: Any) -> None:
+def _check_direction(where: str, value: Any, others: str = "") -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (is_number and value in (-1, 0, 1)):
-        raise ValueError(
-            f"{where} is {value!r}; expected 1, -1 or 0, or a dict with one of these for each label"
-        )
+        raise ValueError(f"{where} is {value!r}; expected 1, -1 or 0{others}")
 
 
 def _plain_interaction(value: Any) -> list[list[Column]] | str | None:

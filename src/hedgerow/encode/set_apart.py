@@ -142,9 +142,11 @@ def find_column(
         if names is not None:
             more = ", ..." if n_columns > MAX_SHOWN else ""
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
+        # With a number, X is assumed to have the column: see `check_given_once`.
+        unset = "" if isinstance(column, str) else f"set {role.parameter}=None and "
         advice = (
-            f"pass X with the column of {role.holds} to fit and to predict, or pass the argument "
-            f"{role.argument}"
+            f"pass X with the column of {role.holds} to fit and to predict, or {unset}pass the "
+            f"argument {role.argument}"
         )
         if where != "X":  # one of several sequences
             advice = role.advice
