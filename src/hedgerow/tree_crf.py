@@ -101,8 +101,8 @@ class TreeCRF(Estimator):
         positions beyond the ends of a sequence. Such features are named ``tag[parent]``,
         ``tag[grandparent]``, ``tag[parent^3]``.
     colsample_bytree : float, default 1.0
-        Share of the columns that are sampled for each tree. A column at another position of the
-        window, or at an ancestor, counts as a separate column.
+        Share of the columns that are sampled for each tree. A column is sampled separately for
+        each position of the window and each ancestor.
     colsample_bynode : float, default 1.0
         Share of the columns of the tree that are sampled for each split.
     monotone_constraints : dict, list or None, default None
