@@ -75,6 +75,17 @@ def test_the_group_column_is_left_alone(to_frame):
     assert shuffled(pipe, table, LABELS).feature_names == ["a", "b", "c"]
 
 
+def test_groups_instead_of_the_group_column():
+    crf = TreeCRF(group_column="walk", n_rounds=5, min_child_weight=0, n_jobs=1).fit(TABLE, LABELS)
+    features = TABLE.drop(columns="walk")
+    found = shuffled(crf, features, LABELS, groups=TABLE["walk"])
+    np.testing.assert_array_equal(found.importances, shuffled(crf, TABLE, LABELS).importances)
+    with pytest.raises(ValueError, match="to fit and to predict, or pass the argument groups"):
+        shuffled(crf, features, LABELS)
+    with pytest.raises(ValueError, match=r"X\[0\] has .*, or fit with group_column=None"):
+        shuffled(crf, [features], [LABELS])
+
+
 def test_the_function_of_scikit_learn_leads_to_this_one():
     crf = TreeCRF(group_column="walk", n_rounds=1, n_jobs=1).fit(TABLE, LABELS)
     message = (

@@ -178,9 +178,22 @@ def test_bad_folds(options, message):
         (SequenceKFold(), (ROWS,), ValueError, "X is one flat table without ids of sequences"),
         (SequenceKFold(), (None,), TypeError, "X is of type NoneType; expected a list of 2-D"),
         (SequenceKFold(), ({"a": [1]},), TypeError, "X is of type dict; expected a list of 2-D"),
-        (SequenceKFold(), (X, Y, [1]), ValueError, "1 ids but X has 11 sequences; pass one id for"),
+        (SequenceKFold(), (X, Y, [1]), ValueError, "1 id but X has 11 sequences; pass one id for"),
         (SequenceKFold(group_column=0), (np.ones(9),), ValueError, "X is 1-D with shape (9,)"),
         (SequenceKFold(group_column="w"), (TABLE,), ValueError, "group_column is 'w', but X has"),
+        (
+            SequenceKFold(group_column="w"),
+            (TABLE, None, LABELS),
+            ValueError,
+            "pass X with the column of group ids, or set group_column=None and pass the argument",
+        ),
+        (
+            SequenceKFold(group_column=0),
+            (np.array([[0, 1], [1, 1], [0, 1]]),),
+            ValueError,
+            "group 0 occurs again at row 2 after it began at row 0; the rows of a group must be "
+            "consecutive: sort X and y by column 0 first",
+        ),
         (
             SequenceKFold(2, group_column="walk"),
             (TABLE, LABELS, np.arange(len(IDS))),

@@ -192,6 +192,13 @@ def test_transformers_that_learn_from_labels_see_those_that_are_known(gap):
             "transformer is 'passthrough'; exp",
         ),
         (scaler(group_column=1.5), X, None, ValueError, "group_column is 1.5; expected the name"),
+        (
+            scaler(group_column="w"),
+            TABLE,
+            None,
+            ValueError,
+            "; pass X with this column to fit and to transform, or set the parameter to None",
+        ),
         (scaler(group_column=0), [[{"a": 1}]], None, ValueError, "sequences of X are lists, which"),
         (scaler(), X, Y[:2], ValueError, "y has 4 labels but X has 8 positions; pass one label"),
         (scaler(), 3, None, TypeError, "X is of type int; expected a list of 2-D arrays"),
@@ -242,5 +249,7 @@ def test_parents_stay_as_they_are():
     rows = np.column_stack([ROWS, np.repeat([0, 1, 2], [3, 1, 4]), table["head"]])
     numbered = SequenceTransformer(MaxAbsScaler(), group_column=-2, parents_column=-1)
     np.testing.assert_array_equal(numbered.fit_transform(rows)[:, -2:], rows[:, -2:])
-    with pytest.raises(ValueError, match=r"parents_column is 'head', .*pass the argument parents"):
+    with pytest.raises(
+        ValueError, match=r"parents_column is 'head', .*pass the parents to the CRF"
+    ):
         scaler(parents_column="head").fit([[{"a": 1}]])

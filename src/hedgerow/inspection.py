@@ -93,7 +93,8 @@ def permutation_importance(
     """
     check_number("n_repeats", n_repeats, minimum=1, integer=True)
     rows, random = Rows.of(X), read_random_state(random_state)
-    columns = _find_columns(rows.block, _columns_apart(last_step(estimator), parents))
+    apart = _columns_apart(last_step(estimator), {GROUPS: groups, PARENTS: parents})
+    columns = _find_columns(rows, apart)
     scorers = _read_scoring(scoring)
     given = {
         "sample_weight": sample_weight,
@@ -153,16 +154,15 @@ def _read_scorer(scoring: Any) -> Scorer:
     return scorer
 
 
-def _columns_apart(crf: Any, parents: Any) -> dict[Role, str | int]:
-    """Columns of X that are not features."""
-    found = {role: getattr(crf, role.parameter, None) for role in (GROUPS, PARENTS)}
-    if parents is not None:
-        del found[PARENTS]
+def _columns_apart(crf: Any, given: Mapping[Role, Any]) -> dict[Role, str | int]:
+    """Columns of X that are not features; what is given as an argument is not in a column."""
+    found = {role: getattr(crf, role.parameter, None) for role in given if given[role] is None}
     return {role: column for role, column in found.items() if column is not None}
 
 
-def _find_columns(block: Any, apart: Mapping[Role, str | int]) -> dict[str, Any]:
+def _find_columns(rows: Rows, apart: Mapping[Role, str | int]) -> dict[str, Any]:
     """The features by name: numbers of columns, or keys of dicts."""
+    block, where = rows.block, "X" if rows.offsets is None else "X[0]"
     if isinstance(block, list):
         if not all(isinstance(position, Mapping) for position in block):
             raise TypeError(
@@ -174,7 +174,7 @@ def _find_columns(block: Any, apart: Mapping[Role, str | int]) -> dict[str, Any]
     names = block.columns if isinstance(block, nw.DataFrame) else None
     numbers = list(range(block.shape[1]))
     for role, column in apart.items():
-        numbers.remove(find_column(role, column, block.shape[1], names, "X"))
+        numbers.remove(find_column(role, column, block.shape[1], names, where))
     return {str(f"x{number}" if names is None else names[number]): number for number in numbers}
 
 

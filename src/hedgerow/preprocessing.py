@@ -23,8 +23,11 @@ __all__ = ["SequenceTransformer"]
 # What lists of sequences use instead of these columns.
 LISTS_NEED = {
     GROUPS: ": a list of sequences needs no groups",
-    PARENTS: ", and pass the argument parents",
+    PARENTS: ", and pass the parents to the CRF",
 }
+
+# What to do if X does not have one of these columns.
+WITHOUT_COLUMN = "pass X with this column to fit and to transform, or set the parameter to None"
 
 
 def _has_inverse(self: SequenceTransformer) -> bool:
@@ -217,7 +220,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
                 f"{role.parameter} is {column!r}, but the sequences of X are lists, which "
                 f"have no columns; leave it out{LISTS_NEED[role]}"
             )
-        return split_off(rows.block, apart, "X")
+        return split_off(rows.block, apart, "X", WITHOUT_COLUMN)
 
     def _places(self, n_columns: int) -> dict[Role, int]:
         """Positions of the kept columns, in ascending order, among this many others."""
@@ -306,8 +309,8 @@ def _read_labels(y: Any, n_rows: int) -> tuple[Any, NDArray[np.bool_]]:
     labels, _ = flatten_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
-            f"y has {len(labels)} labels but X has {n_rows} positions; pass one label for every "
-            "position"
+            f"y has {count_of(len(labels), 'label')} but X has {count_of(n_rows, 'position')}; "
+            "pass one label for every position"
         )
     known = ~are_missing(labels)
     return (np.array(labels.tolist()) if known.all() else labels), known

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.data_warning import warn_user
 from hedgerow.sequences import Sequences
 
@@ -102,7 +103,7 @@ class SeenGroups:
             ids = [repr(sequences.ids[s]) for s in np.flatnonzero(seen)[: MAX_SHOWN + 1].tolist()]
             shown = ", ".join([*ids[:MAX_SHOWN], *(["..."] if len(ids) > MAX_SHOWN else [])])
             warn_user(
-                f"{n_seen:,} of the {len(seen):,} groups of {where} "
+                f"{n_seen:,} of the {count_of(len(seen), 'group')} of {where} "
                 f"{'was' if n_seen == 1 else 'were'} in the training data too ({shown}), with "
                 "other rows, so scores are too high; keep sequences whole: split with "
                 "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.comm import ALONE, Comm
+from hedgerow.counting import count_of
 from hedgerow.labels import Labels
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
@@ -53,8 +54,8 @@ def read_sample_weight(
     weights = _to_numbers(sample_weight, ways)
     of_rows = sequences.flat and weights.shape == (sequences.n_positions,)
     if not of_rows and weights.shape != (sequences.n_sequences,):
-        sizes = f"{sequences.n_sequences} sequences"
-        sizes += f" and {sequences.n_positions} rows" * sequences.flat
+        sizes = count_of(sequences.n_sequences, "sequence")
+        sizes += f" and {count_of(sequences.n_positions, 'row')}" * sequences.flat
         raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
     _check_weights(weights)
     by_sequence = weights[sequences.offsets[:-1]] if of_rows else weights

@@ -234,6 +234,10 @@ def test_bad_columns_of_parents_are_refused():
         X=[FRAME],
         column="head",
     )
+    unset = "set parents_column=None and pass the argument parents"
+    refuse(f"this column too, or {unset}", X=[FRAME.to_numpy()], column=9)
+    refuse(f"None for a root, or {unset}", X=[[{"w": 1}]], column=9)
+    refuse(f"only a dict can have such a key; {unset}", X=[[["w"]]], column=9)
     refuse(
         "parents are given twice: by a column of X, parents_column='HEAD', and by parents; leave",
         values=EXPECTED,

@@ -294,13 +294,13 @@ def test_position_scorers_leave_out_missing_labels(gap):
             ROWS,
             LABELS,
             {"groups": GROUPS, "sample_weight": np.ones(3)},
-            f"shape (3,) but there are {len(ROWS)} rows; pass one weight",
+            f"shape (3,); expected one weight for each of {len(ROWS)} rows",
         ),
         (
             X,
             Y,
             {"sample_weight": np.ones(len(ROWS))},
-            "but there are 18 sequences; pass one weight",
+            "expected one weight for each of 18 sequences",
         ),
     ],
 )

@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_named(make, X, y, message):
 
 
 def test_groups_by_the_name_of_a_column(make):
-    with pytest.raises(TypeError, match=r"groups is 'seq'; .* set the model's parameter gr"):
+    with pytest.raises(TypeError, match=r"groups is 'seq'; .* set group_column instead"):
         make().fit(ROWS, LABELS, groups="seq")
 
 

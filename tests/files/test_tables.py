@@ -151,7 +151,7 @@ def test_labels_that_are_known(tmp_path):
         (b"g,\xff,y\n1,2,A\n", {}, "line 1: .* is not valid UTF-8"),
         ('g,"x,y\n1,2,A\n', {}, "line 1: the column names cannot be read: unexpected end of data"),
         ("g,x,y\r1,2,A\r", {}, "line 1: lines end with a carriage return alone; save the file"),
-        ("g,x,y\n1,2,A\r2,3,B\n", {}, "line 2: expected 1 rows from here on, got 2; look for a"),
+        ("g,x,y\n1,2,A\r2,3,B\n", {}, "line 2: expected 1 row from here on, got 2; look for a"),
     ],
 )
 def test_what_is_no_table(tmp_path, text, options, message):

@@ -78,7 +78,7 @@ def test_no_labels():
 
 
 def test_weights_that_do_not_fit():
-    with pytest.raises(ValueError, match=r"shape \(2,\) but there are 3 sequences; pass one"):
+    with pytest.raises(ValueError, match=r"shape \(2,\); expected .* each of 3 sequences"):
         metrics.flat_accuracy_score(TRUE, PREDICTED, sample_weight=[1, 2])
 
 

@@ -54,7 +54,7 @@ def groups_for_a_list():
     "A",
     TypeError,
     "groups is 'walk'; expected one id for every row, such as X['sequence'] (to name a column",
-    "of X instead, set the model's parameter group_column)",
+    "of X, set group_column instead)",
 )
 def the_name_of_the_column_as_groups():
     trees().fit(TABLE, LABELS, groups="walk")

@@ -128,7 +128,7 @@ def test_choosing():
         (
             lambda: X.cut(["a", "b", "c"]),
             ValueError,
-            "the column has 3 values, but there are 5 positions",
+            "the column has 3 values, but the sequences have 5 positions",
         ),
         (
             lambda: LinearCRF().fit([[["a"], ["b"]]], [["a", "b"]]).predict(X),

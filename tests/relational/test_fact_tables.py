@@ -79,6 +79,11 @@ def test_keys_that_sequences_share():
         ({"references": ["oter"]}, ValueError, "references names 'oter', but no table has such a"),
         ({"events": {"day": [], "id": []}}, ValueError, "events has no rows; expected one for eac"),
         (
+            {"events": EVENTS | {"day": [1, 2, 1]}},
+            ValueError,
+            "group 1 occurs again at row 2 .* must be consecutive: sort all rows by group first",
+        ),
+        (
             {"events": EVENTS | {"id": [1, 1, 2]}},
             ValueError,
             "column 'id' of events has the key 1 twice in one sequence, at rows 0 and 1; keys",

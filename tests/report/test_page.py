@@ -377,6 +377,8 @@ def test_a_table_that_carries_its_groups(write):
     page = write(crf, frame, y)
     assert page.data["browser"]["names"] == ["3", "1", "4", "2"]
     assert set(page.features()[0][0]) == {"a", "b", "c"}
+    beside = write(crf, frame.drop(columns="day"), y, groups=frame["day"])
+    assert beside.data == page.data
 
 
 def test_iterators_are_read_once(write):

@@ -238,7 +238,7 @@ def test_names_of_sequences_and_their_file(write, tmp_path):
     assert data["source"] == {"name": "days.csv", "modified": "2023-11-14 22:13 UTC"}
     assert write(TREES, X, source="nowhere").data["source"] == {"name": "nowhere", "modified": None}
     assert write(TREES, X).data["source"] is None
-    with pytest.raises(ValueError, match="names has 1 names but X has 6 sequences; pass one name"):
+    with pytest.raises(ValueError, match="names has 1 name but X has 6 sequences; pass one name"):
         write(TREES, X, names=["a"])
 
 

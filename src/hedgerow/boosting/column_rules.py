@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.counting import count_of
 from hedgerow.labels import Labels
 from hedgerow.parameters import plain_value
 from hedgerow.sequences import Schema
@@ -160,8 +161,8 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
             return None
         if len(classes) != 2:
             raise ValueError(
-                f"{where} is {value!r}, but y has {len(classes)} labels, so it must name the "
-                f"labels that it constrains; expected a dict such as {{{classes[-1]!r}: "
+                f"{where} is {value!r}, but y has {count_of(len(classes), 'label')}, so it must "
+                f"name the labels that it constrains; expected a dict such as {{{classes[-1]!r}: "
                 f"{value!r}}}, with a direction for one or more labels"
             )
         value = {classes[1]: value}
@@ -213,8 +214,9 @@ class _Names:
             )
         if n_given != self._schema.n_features:
             raise ValueError(
-                f"{self._parameter} has {n_given} directions, but X has {self._schema.n_features} "
-                "columns; pass one for each, or a dict by column"
+                f"{self._parameter} has {count_of(n_given, 'direction')}, but X has "
+                f"{count_of(self._schema.n_features, 'column')}; pass one for each, or a dict by "
+                "column"
             )
 
     def find(self, column: Column) -> NDArray[np.int64]:

@@ -122,7 +122,7 @@ def describe_recipe(recipe: Recipe) -> str:
         text += f", group column {names[recipe.group]}"
     text += f", feature columns {' '.join(names[number] for number in recipe.features)}"
     if recipe.template is not None:
-        text += f", a template of {len(recipe.template)} lines"
+        text += f", a template of {count_of(len(recipe.template), 'line')}"
     return text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from hedgerow.cli.errors import telling
 from hedgerow.cli.options import Commands, begin_command
 from hedgerow.cli.outputs import check_output
+from hedgerow.counting import count_of
 
 SUMMARY = "find queries about tables of facts, and write them as attributes"
 DESCRIPTION = """\
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"{options.output}: {X}")
     if options.save is not None:
         features.save(options.save)
-        print(f"{options.save}: {features.n_queries_:,} queries")
+        print(f"{options.save}: {count_of(features.n_queries_, 'query')}")
 
 
 def format_sequences(names: Any, y: Any) -> Iterator[str]:

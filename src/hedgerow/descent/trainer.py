@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.comm import Comm
+from hedgerow.counting import count_of
 from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.parameters import LinearParameters
 from hedgerow.descent.scaling import Scaling
@@ -152,9 +153,9 @@ class DescentTrainer(Trainer[Attributed, Solver]):
                 )
             gradient = ", and check the gradient of the objective"
             return (
-                f"training stopped after {update.n_done} iterations: no step decreases the loss, "
-                f"although its gradient is not zero. It is largest for the weights of {owner}; "
-                f"check {columns} for extreme values"
+                f"training stopped after {count_of(update.n_done, 'iteration')}: no step decreases "
+                "the loss, although its gradient is not zero. It is largest for the weights of "
+                f"{owner}; check {columns} for extreme values"
                 f"{'' if isinstance(self.crf.objective, str) else gradient}"
             )
         if plan.tol > 0 and not minimum.converged:

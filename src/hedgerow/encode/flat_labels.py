@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.encode.codes import is_missing
 
 
@@ -43,7 +44,7 @@ def repeat_weights(
     n_expected, of = (n_positions, "row") if lengths is None else (len(lengths), "sequence")
     if weights.shape != (n_expected,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape} but there are {n_expected} {of}s; pass one "
-            f"weight for each {of}"
+            f"sample_weight has shape {weights.shape}; expected one weight for each of "
+            f"{count_of(n_expected, of)}"
         )
     return weights if lengths is None else np.repeat(weights, lengths)

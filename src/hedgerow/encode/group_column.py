@@ -27,10 +27,12 @@ def has_group_column(x: Any, group_column: str | int, n_others: int) -> bool:
     return getattr(x, "shape", None) is None or x.shape[-1] != n_others
 
 
-def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[Any, Any]:
+def split_off_groups(
+    block: Any, group_column: str | int, where: str, advice: str | None = None
+) -> tuple[Any, Any]:
     """Split off the column of group ids from a block of rows: the ids, and all other columns.
 
     The parameters are those of `hedgerow.encode.set_apart.split_off`.
     """
-    found, rest = split_off(block, {GROUPS: group_column}, where)
+    found, rest = split_off(block, {GROUPS: group_column}, where, advice)
     return found[GROUPS], rest

@@ -10,12 +10,13 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.encode.codes import code_values, in_blocks, is_missing
 from hedgerow.sequences import Sequences, merely_count
 
 
 def read_groups(
-    groups: Any, n_rows: int, group_column: str | int | None = None
+    groups: Any, n_rows: int, group_column: str | int | None = None, table: str = "X"
 ) -> NDArray[np.int64]:
     """Turn group ids into offsets.
 
@@ -24,15 +25,17 @@ def read_groups(
     groups : array-like of hashable ids, (N,)
         The sequence of each row; rows with the same id must be consecutive.
     n_rows : int
-        Number of rows of X.
+        Number of rows of the table.
     group_column : str, int or None
-        The column of X that the ids come from, for messages.
+        Its column that the ids come from, for messages.
+    table : str
+        Name of the table in messages.
 
     Returns
     -------
     offsets : (S + 1,) int64
     """
-    ids = _read_ids(groups, n_rows, "rows")
+    ids = _read_ids(groups, n_rows, "rows", table)
     numbers = _to_numbers(ids)
     starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
     first_start: dict[Any, int] = {}
@@ -42,7 +45,7 @@ def read_groups(
             raise ValueError(
                 f"group {name!r} occurs again at row {row} after it began at row "
                 f"{first_start[number]}; the rows of a group must be consecutive: "
-                f"{_cure(group_column)}"
+                f"{_cure(group_column, table)}"
             )
         first_start[number] = row
     return np.append(starts, n_rows).astype(np.int64)
@@ -77,19 +80,21 @@ def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
     return rank[numbers.ravel()]
 
 
-def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]:
+def _read_ids(groups: Any, n_items: int, items: str, table: str = "X") -> NDArray[Any] | list[Any]:
     """Ids of all items; checks their number."""
-    ids = _to_ids(groups)
+    ids, item = _to_ids(groups), items.removesuffix("s")
     if len(ids) != n_items:
         raise ValueError(
-            f"groups has {len(ids)} ids but X has {n_items} {items}; pass one id for every "
-            f"{items.removesuffix('s')}"
+            f"groups has {count_of(len(ids), 'id')} but {table} has {count_of(n_items, item)}; "
+            f"pass one id for every {item}"
         )
     return ids
 
 
-def _cure(group_column: str | int | None) -> str:
+def _cure(group_column: str | int | None, table: str) -> str:
     """What to do about a group whose rows are not consecutive."""
+    if table != "X":
+        return "sort all rows by group first (stably, to keep the order within a group)"
     if group_column is None:
         return "sort X, y and groups by group first (stably, to keep the order within a group)"
     return (
@@ -105,7 +110,7 @@ def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:
     ):
         raise TypeError(
             f"groups is {groups!r}; expected one id for every row, such as X['sequence'] (to name "
-            "a column of X instead, set the model's parameter group_column)"
+            "a column of X, set group_column instead)"
         )
     series = nw.from_native(groups, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame | nw.LazyFrame):

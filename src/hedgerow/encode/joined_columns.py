@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hedgerow.counting import count_of
 from hedgerow.encode.schema import first_difference
 from hedgerow.sequences import Categorical, Schema
 
@@ -37,7 +38,7 @@ def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> No
 
 def _describe(schema: Schema) -> str:
     kind = "dicts or attribute strings"
-    return kind if schema.kind == "items" else f"{schema.n_features} columns"
+    return kind if schema.kind == "items" else count_of(schema.n_features, "column")
 
 
 def join_categories(mine: Categorical, everybodys: Sequence[Categorical]) -> Categorical:

@@ -113,12 +113,13 @@ def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]],
                 raise ValueError(
                     f"parents_column is {key!r}, but X[{number}] holds a "
                     f"{type(position).__name__} at position {t}, where only a dict can have such "
-                    "a key; pass the argument parents"
+                    f"a key; {PARENTS.argument_for(key)}"
                 )
             if key not in position:
                 raise ValueError(
                     f"parents_column is {key!r}, but X[{number}] has no such key at position {t}; "
-                    "give it to every position, None for a root, or pass the argument parents"
+                    "give it to every position, None for a root, or "
+                    f"{PARENTS.argument_for(key)}"
                 )
             parents.append(position[key])
         found.append(parents)
@@ -160,7 +161,7 @@ class _Reader:
         if len(values) != expected:
             each = "one parent for every row" if flat else "a list with one array for each"
             raise ValueError(
-                f"{self.name} has {len(values):,} entries but X has "
+                f"{self.name} has {count_of(len(values), 'entry')} but X has "
                 f"{count_of(expected, items)}; pass {each}"
             )
         if flat:

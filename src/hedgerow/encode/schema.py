@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hedgerow.counting import count_of
 from hedgerow.sequences import Schema
 
 
@@ -100,4 +101,4 @@ def _check_kinds(fitted: Schema, new: Schema, model: str) -> None:
 def _describe(schema: Schema) -> str:
     if schema.kind == "items":
         return "dicts or attribute strings"
-    return f"{schema.n_features} columns (arrays, DataFrames or sparse matrices)"
+    return f"{count_of(schema.n_features, 'column')} (arrays, DataFrames or sparse matrices)"

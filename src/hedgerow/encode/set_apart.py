@@ -28,28 +28,26 @@ class Role:
         The argument of their methods with the same meaning.
     holds : str
         The contents of the column.
-    advice : str
-        What to do if one of several sequences does not have the column.
+    in_lists : bool
+        Whether the argument can be passed for a list of sequences too.
     """
 
     parameter: str
     argument: str
     holds: str
-    advice: str
+    in_lists: bool
+
+    def argument_for(self, column: str | int) -> str:
+        """How to pass the argument instead of a column that X does not have.
+
+        With a number, X is assumed to have the column: see `check_given_once`.
+        """
+        unset = "" if isinstance(column, str) else f"set {self.parameter}=None and "
+        return f"{unset}pass the argument {self.argument}"
 
 
-GROUPS = Role(
-    "group_column",
-    "groups",
-    "group ids",
-    "pass sequences that have this column too, or fit with group_column=None",
-)
-PARENTS = Role(
-    "parents_column",
-    "parents",
-    "parents",
-    "pass sequences that have this column too, or pass the argument parents",
-)
+GROUPS = Role("group_column", "groups", "group ids", in_lists=False)
+PARENTS = Role("parents_column", "parents", "parents", in_lists=True)
 
 
 def check_column(role: Role, column: Any) -> None:
@@ -78,7 +76,7 @@ def check_given_once(block: Any, role: Role, column: str | int) -> None:
 
 
 def split_off(
-    block: Any, columns: Mapping[Role, str | int], where: str
+    block: Any, columns: Mapping[Role, str | int], where: str, advice: str | None = None
 ) -> tuple[dict[Role, Any], Any]:
     """Split off columns that are not features from a block of rows.
 
@@ -90,6 +88,8 @@ def split_off(
         Name or number of each column; numbers below 0 count from the end.
     where : str
         Name of the block in messages.
+    advice : str, optional
+        What to do if the block does not have a column; by default, as for `fit` and `predict`.
 
     Returns
     -------
@@ -106,7 +106,8 @@ def split_off(
     names = list(block.columns) if isinstance(block, nw.DataFrame) else None
     n_columns = min(map(len, block)) if isinstance(block, list | tuple) else block.shape[1]
     numbers = {
-        role: find_column(role, column, n_columns, names, where) for role, column in columns.items()
+        role: find_column(role, column, n_columns, names, where, advice)
+        for role, column in columns.items()
     }
     _check_apart(numbers, columns, n_columns, where)
     others = np.delete(np.arange(n_columns), list(numbers.values())).tolist()
@@ -127,9 +128,14 @@ def is_row(value: Any) -> bool:
 
 
 def find_column(
-    role: Role, column: str | int, n_columns: int, names: list[Any] | None, where: str
+    role: Role,
+    column: str | int,
+    n_columns: int,
+    names: list[Any] | None,
+    where: str,
+    advice: str | None = None,
 ) -> int:
-    """Find the number of the column, from 0."""
+    """Find the number of the column, from 0; `advice` is that of `split_off`."""
     if names is not None and column in names:
         return names.index(column)
     if isinstance(column, str) and names is None:
@@ -142,16 +148,20 @@ def find_column(
         if names is not None:
             more = ", ..." if n_columns > MAX_SHOWN else ""
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
-        # With a number, X is assumed to have the column: see `check_given_once`.
-        unset = "" if isinstance(column, str) else f"set {role.parameter}=None and "
-        advice = (
-            f"pass X with the column of {role.holds} to fit and to predict, or {unset}pass the "
-            f"argument {role.argument}"
-        )
-        if where != "X":  # one of several sequences
-            advice = role.advice
+        if advice is None:
+            advice = _advise(role, column, where)
         raise ValueError(f"{role.parameter} is {column!r}, but {where} has {columns}; {advice}")
     return int(column) % n_columns
+
+
+def _advise(role: Role, column: str | int, where: str) -> str:
+    """What to do if X, or one of several sequences, does not have the column."""
+    instead = role.argument_for(column)
+    if where == "X":
+        return f"pass X with the column of {role.holds} to fit and to predict, or {instead}"
+    if not role.in_lists:
+        instead = f"fit with {role.parameter}=None"
+    return f"pass sequences that have this column too, or {instead}"
 
 
 def _check_apart(

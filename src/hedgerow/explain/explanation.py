@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.ancestors import generation_of
+from hedgerow.counting import count_of
 from hedgerow.explain.relatives import Relatives
 from hedgerow.notebook import Bar, card, table
 from hedgerow.tables import Output, Table
@@ -186,7 +187,7 @@ class Explanation:
         of_features = float(features["contribution"].sum())
         if n_others:
             rest = float(features["contribution"][shown:].sum())
-            lines.append(_Line(rest, f"{n_others} more features"))
+            lines.append(_Line(rest, count_of(n_others, "more feature")))
         lines.append(_Line(self.bias, "(bias)"))
         lines.append(_Line(self.bias + of_features, "= the position itself", is_sum=True))
         names = _name_transitions(self.transition_table)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from hedgerow.counting import count_of
 from hedgerow.files.batch import Batch
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import MARK, decode_text
@@ -155,8 +156,8 @@ def _read_rows(
     if len(table) != len(rows):
         raise FileError(
             path,
-            f"expected {len(rows)} rows from here on, got {len(table)}; look for a quote that is "
-            "not closed, or for a carriage return without a line feed",
+            f"expected {count_of(len(rows), 'row')} from here on, got {len(table)}; look for a "
+            "quote that is not closed, or for a carriage return without a line feed",
             lines[0],
         )
     return table.append_column(ROW, pa.array(rows, pa.binary()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
+from hedgerow.counting import count_of
 from hedgerow.exact_sums import count_all
 from hedgerow.sequences import Sequences
 
@@ -51,7 +52,7 @@ class LabelColumn:
         n_known = count_all(n_labels - n_missing, comm)
         if n_labels and not n_known:
             raise ValueError(
-                f"y has no label at any of its {n_labels} positions, all are missing "
+                f"y has no label at any of its {count_of(n_labels, 'position')}, all are missing "
                 f"({self.mark}); training needs at least one label"
             )
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.encode.flat_labels import are_missing, flatten_labels, repeat_weights
 
 __all__ = [
@@ -215,13 +216,13 @@ def _check_lengths(lengths: list[int], expected: list[int]) -> None:
     """Raise ValueError unless each sequence of y has as many labels as were predicted."""
     if len(lengths) != len(expected):
         raise ValueError(
-            f"y_true has {len(lengths)} sequences but {len(expected)} were predicted; pass one "
-            "list of labels for every sequence"
+            f"y_true has {count_of(len(lengths), 'sequence')} but {len(expected)} were predicted; "
+            "pass one list of labels for every sequence"
         )
     for s, (n_labels, n_positions) in enumerate(zip(lengths, expected, strict=True)):
         if n_labels != n_positions:
             where = "" if len(lengths) == 1 else f"[{s}]"
             raise ValueError(
-                f"y_true{where} has {n_labels} labels but {n_positions} were predicted; pass one "
-                "label for every position"
+                f"y_true{where} has {count_of(n_labels, 'label')} but {n_positions} were "
+                "predicted; pass one label for every position"
             )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
 
+from hedgerow.counting import count_of
 from hedgerow.encode import check_group_column
 from hedgerow.encode.codes import code_values, is_missing
 from hedgerow.encode.forms import EXPECTED, check_two_dimensional, is_sparse, is_table, settle
@@ -19,6 +20,11 @@ from hedgerow.encode.groups import number_groups, read_groups
 from hedgerow.parameters import check_choice, check_number, read_random_state
 
 __all__ = ["SequenceKFold", "StratifiedSequenceKFold", "train_test_split"]
+
+# What to do if X does not have the column of group ids.
+WITHOUT_COLUMN = (
+    "pass X with the column of group ids, or set group_column=None and pass the argument groups"
+)
 
 
 class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -106,8 +112,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         units = Units.read(X, groups, self.group_column)
         if units.number < self.n_splits:
             raise ValueError(
-                f"n_splits is {self.n_splits}, but X has {units.number} {units.noun}; every fold "
-                "needs at least one: lower n_splits"
+                f"n_splits is {self.n_splits}, but X has {count_of(units.number, units.noun)}; "
+                "every fold needs at least one: lower n_splits"
             )
         folds = self._deal(units, y)
         for fold in range(int(self.n_splits)):
@@ -221,8 +227,8 @@ def train_test_split(
         n_items = count_items(array)
         if n_items != len(units.of_items):
             raise ValueError(
-                f"argument {number} of train_test_split has {n_items} entries, but X has "
-                f"{len(units.of_items)} {units.items}; pass one entry for each"
+                f"argument {number} of train_test_split has {count_of(n_items, 'entry')}, but X "
+                f"has {count_of(len(units.of_items), units.item)}; pass one entry for each"
             )
         split += [take_items(array, train), take_items(array, test)]
     return split
@@ -239,7 +245,7 @@ class Units:
     flat : bool
         Whether X is flat.
     noun : str
-        Name of a unit, in the plural.
+        Name of a unit.
     """
 
     of_items: NDArray[np.int64]
@@ -258,7 +264,8 @@ class Units:
         if flat and group_column is not None:
             if not isinstance(block, list | tuple):
                 check_two_dimensional(block, "X")
-            offsets = read_groups(split_off_groups(block, group_column, "X")[0], n_items)
+            ids, _ = split_off_groups(block, group_column, "X", WITHOUT_COLUMN)
+            offsets = read_groups(ids, n_items, group_column)
             by_column = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         if groups is None:
             if flat and by_column is None:
@@ -266,11 +273,11 @@ class Units:
                     "X is one flat table without ids of sequences; pass groups=..., or name the "
                     "column of X that holds the ids: group_column=..."
                 )
-            return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequences")
+            return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequence")
         of_items = number_groups(groups, n_items, "rows" if flat else "sequences")
         if by_column is not None:
             _check_whole(of_items, by_column, group_column)
-        return cls(of_items, flat, "groups")
+        return cls(of_items, flat, "group")
 
     @property
     def number(self) -> int:
@@ -278,9 +285,9 @@ class Units:
         return int(self.of_items.max(initial=-1)) + 1
 
     @property
-    def items(self) -> str:
-        """Name of the items, in the plural."""
-        return "rows" if self.flat else "sequences"
+    def item(self) -> str:
+        """Name of an item."""
+        return "row" if self.flat else "sequence"
 
     def where(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Items of the units that are flagged."""
@@ -294,8 +301,8 @@ class Units:
         parts = list(y)
         if len(parts) != len(self.of_items):
             raise ValueError(
-                f"{name} has {len(parts)} entries but X has {len(self.of_items)} {self.items}; "
-                "pass one entry for each"
+                f"{name} has {count_of(len(parts), 'entry')} but X has "
+                f"{count_of(len(self.of_items), self.item)}; pass one entry for each"
             )
         lists = [[part] for part in parts] if self.flat else [list(part) for part in parts]
         plain = ([None if is_missing(label) else label for label in part] for part in lists)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.labels import Labels
 from hedgerow.parameters import check_number, plain_value
 
@@ -76,8 +77,9 @@ class LabelCosts:
         if self.matrix is not None:
             if len(self.matrix) != n_labels:
                 raise ValueError(
-                    f"{NAME} has shape {self.matrix.shape}, but y has {n_labels} labels; expected "
-                    f"shape ({n_labels}, {n_labels}), in the order {labels.shown()}"
+                    f"{NAME} has shape {self.matrix.shape}, but y has "
+                    f"{count_of(n_labels, 'label')}; expected shape ({n_labels}, {n_labels}), in "
+                    f"the order {labels.shown()}"
                 )
             return np.append(self.matrix, np.zeros((1, n_labels)), axis=0)
         costs = np.full((n_labels + 1, n_labels), self.usual)

@@ -182,8 +182,8 @@ class Atoms(Sequence[AtomSequence]):
         n_positions = self.database.n_positions
         if len(values) != n_positions:
             raise ValueError(
-                f"the column has {len(values)} values, but there are {n_positions} positions; pass "
-                "one value for every position"
+                f"the column has {count_of(len(values), 'value')}, but the sequences have "
+                f"{count_of(n_positions, 'position')}; pass one value for every position"
             )
         return np.split(values, self.database.offsets[1:-1])
 

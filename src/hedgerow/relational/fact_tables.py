@@ -72,7 +72,7 @@ class _TableReader:
         self._sequences: dict[Any, int] = {}
         if sequence is not None:
             groups = events[sequence]
-            self.offsets = read_groups(groups, n_rows, sequence)
+            self.offsets = read_groups(groups, n_rows, sequence, "events")
             names = name_groups(groups, self.offsets)
             self._sequences = {name: number for number, name in enumerate(names)}
         lengths = np.diff(self.offsets)

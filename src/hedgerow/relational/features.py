@@ -16,6 +16,7 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.atomic_write import open_atomic
+from hedgerow.counting import count_of
 from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.relational.atoms import Atoms
@@ -341,8 +342,9 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         search = Search(database, language, limits)
         if not search.n_queries:
             raise ValueError(
-                f"no query of modes {', '.join(map(str, modes))} holds at min_count="
-                f"{self.min_count} positions or more; lower min_count, or correct the modes"
+                f"no query of modes {', '.join(map(str, modes))} holds at "
+                f"{count_of(self.min_count, 'position')} or more; lower min_count, or correct "
+                "the modes"
             )
         self.__dict__ |= {
             "steps_": search.steps,

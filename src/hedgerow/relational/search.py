@@ -130,8 +130,9 @@ class Search:
         )
         pattern = name_query(shape.canonical[0], ["..."] * shape.n_slots)
         return ValueError(
-            f"at least {self.n_queries:,} queries hold at {self._limits.min_count} positions or "
-            f"more ({by_length}; the last {n_new:,} of the form '{pattern}'), but max_queries is "
+            f"at least {self.n_queries:,} queries hold at "
+            f"{count_of(self._limits.min_count, 'position')} or more ({by_length}; the last "
+            f"{n_new:,} of the form '{pattern}'), but max_queries is "
             f"{self._limits.max_queries:,}; raise min_count, lower depth or window, leave out "
             "modes, or raise max_queries"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.report.blob import as_number
 from hedgerow.report.quality import measure_likelihood, score_all, tally_scores
 from hedgerow.report.reading import Reading
@@ -22,16 +23,20 @@ def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]
     """
     if not np.array_equal(reading.sequences.offsets, other.sequences.offsets):
         raise ValueError(
-            f"the two models read different sequences: {reading.sequences.n_positions:,} positions "
-            f"of {reading.sequences.n_sequences:,} sequences, and "
-            f"{other.sequences.n_positions:,} positions of {other.sequences.n_sequences:,}; "
-            "pass X and X_compare with the same sequences, in the same order"
+            f"the two models read different sequences: {_describe_size(reading)}, and "
+            f"{_describe_size(other)}; pass X and X_compare with the same sequences, in the same "
+            "order"
         )
     labels = list(reading.labels)
     labels += [label for label in other.labels if label not in set(labels)]
     code_of = {label: code for code, label in enumerate(labels)}
     codes = np.array([code_of[label] for label in other.labels], np.int32)
     return replace(reading, labels=labels), codes[other.predicted]
+
+
+def _describe_size(reading: Reading) -> str:
+    positions = count_of(reading.sequences.n_positions, "position")
+    return f"{positions} of {count_of(reading.sequences.n_sequences, 'sequence')}"
 
 
 def compare(

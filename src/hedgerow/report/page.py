@@ -16,6 +16,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hedgerow import persist
+from hedgerow.counting import count_of
 from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
@@ -247,8 +248,8 @@ def _describe_data(
         names = _name_sequences(model, raw.X, raw.groups, reading)
     elif len(names) != reading.sequences.n_sequences:
         raise ValueError(
-            f"names has {len(names):,} names but X has {reading.sequences.n_sequences:,} "
-            "sequences; pass one name per sequence"
+            f"names has {count_of(len(names), 'name')} but X has "
+            f"{count_of(reading.sequences.n_sequences, 'sequence')}; pass one name per sequence"
         )
     data["browser"], blobs = pack_browser(
         model, reading, features, notes, names=names, compared=compared
@@ -273,7 +274,7 @@ def _describe_reading(reading: Reading) -> dict[str, Any]:
 
 def _name_sequences(model: Estimator, X: Any, groups: Any, reading: Reading) -> list[str] | None:
     """Ids of the groups, if X is flat and has groups."""
-    if model.group_column is not None and reading.sequences.flat:
+    if groups is None and model.group_column is not None and reading.sequences.flat:
         groups, _ = split_off_groups(settle(X, "X"), model.group_column, "X")
     if groups is None:
         return None

@@ -231,8 +231,8 @@ def _read_counts(right: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
         columns.append(column.astype(np.float64))
     if len(columns[0]) != len(columns[1]):
         raise ValueError(
-            f"right has {len(columns[0])} counts but total has {len(columns[1])}; pass both for "
-            "each cell"
+            f"right has {count_of(len(columns[0]), 'count')} but total has {len(columns[1])}; pass "
+            "both for each cell"
         )
     counts = np.stack(columns, axis=1)
     wrong = (counts != np.floor(counts)) | (counts < 0) | (counts[:, :1] > counts[:, 1:])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.counting import count_of
+
 __all__ = ["McNemar", "mcnemar"]
 
 
@@ -52,8 +54,8 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     a, b = _read("right_a", right_a), _read("right_b", right_b)
     if len(a) != len(b):
         raise ValueError(
-            f"right_a has {len(a)} entries but right_b has {len(b)}; compare the models on the "
-            "same items"
+            f"right_a has {count_of(len(a), 'entry')} but right_b has {len(b)}; compare the models "
+            "on the same items"
         )
     n_only_a, n_only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
     n_differ = n_only_a + n_only_b

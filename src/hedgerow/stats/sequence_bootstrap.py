@@ -128,7 +128,7 @@ def bootstrap(
     random = read_random_state(random_state)
     metric = _read_metric(metric)
     if groups is not None:
-        offsets = read_groups(groups, len(y_true))
+        offsets = read_groups(groups, len(y_true), table="y_true")
         y_true, y_pred, y_pred_b = (_cut(y, offsets) for y in (y_true, y_pred, y_pred_b))
     truth, *predictions = _keep_known(y_true, y_pred, y_pred_b)
     weights = _read_weights(sample_weight, len(truth))
@@ -248,8 +248,8 @@ def _cut(y: Any, offsets: NDArray[np.int64]) -> list[Any] | None:
     flat = list(y.tolist() if hasattr(y, "tolist") else y)
     if len(flat) != offsets[-1]:
         raise ValueError(
-            f"y_true has {offsets[-1]} rows but a prediction has {len(flat)}; pass one label for "
-            "every row"
+            f"y_true has {count_of(int(offsets[-1]), 'row')} but a prediction has {len(flat)}; "
+            "pass one label for every row"
         )
     return [flat[a:b] for a, b in pairwise(offsets)]
 
@@ -278,7 +278,7 @@ def _read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
     if weights.shape != (n,) or not np.all(np.isfinite(weights) & (weights >= 0)):
         raise ValueError(
             f"sample_weight has shape {weights.shape}; expected a finite weight of at least 0 for "
-            f"each of {n} sequences"
+            f"each of {count_of(n, 'sequence')}"
         )
     return weights
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from hedgerow.counting import count_of
 from hedgerow.decoding import Decode
 from hedgerow.exact_sums import exact_sum
 from hedgerow.labels import LabelColumn, Truth, read_labels, read_truth
@@ -198,8 +199,9 @@ def read_eval_sets(
             sequences = read(raw)
             if data.seen_groups.lacks_cut(sequences, raw.groups):
                 raise ValueError(
-                    f"X is one flat table of {sequences.n_positions} rows without groups, but fit "
-                    "was given groups; pass (X, y, groups). If it is one sequence, pass ([X], [y])"
+                    f"X is one flat table of {count_of(sequences.n_positions, 'row')} without "
+                    "groups, but fit was given groups; pass (X, y, groups). If it is one sequence, "
+                    "pass ([X], [y])"
                 )
             data.seen_groups.warn_of_torn(sequences, _place(name))
             column = read_labels(raw.y, sequences, missing_label=missing_label)

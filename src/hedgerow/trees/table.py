@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.parameters import check_number
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns
@@ -24,8 +25,8 @@ def trees_of_round(forest: Forest, round: int | None) -> NDArray[np.int64]:
     check_number("round", round, minimum=1, integer=True)
     if round > forest.n_rounds:
         raise ValueError(
-            f"round is {round}, but the model has {forest.n_rounds} rounds; expected an "
-            f"integer from 1 to {forest.n_rounds}"
+            f"round is {round}, but the model has {count_of(forest.n_rounds, 'round')}; expected "
+            f"an integer from 1 to {forest.n_rounds}"
         )
     return np.flatnonzero(tree_rounds(forest) == round - 1)
 
