@@ -70,7 +70,7 @@ def main() -> None:
 
     print(f"\n{'model':<20}{'test error':>12}{'seconds':>10}", *table, sep="\n")
 
-    print("\nSome words that only the last model gets right:")
+    print("\nSome words that only the last of these three models gets right:")
     shown = ["letters separately", "LinearCRF, order 1", "TreeCRF, order 3"]
     print(f"{'written':<16}", *(f"{name:<20}" for name in shown), sep="")
     rows = list(
