@@ -25,7 +25,7 @@ Y = [["a", "b", "c"], ["b", "a"]]
         ({"objective": "softmax_margin"}, {}, "objective='softmax_margin'"),
         ({"missing": "impute"}, {}, "missing='impute'"),
         ({"curvature": "exact"}, {}, "curvature='exact'"),
-        ({"line_search": True}, {}, "direction='conjugate' and line_search=True"),
+        ({"line_search": True}, {}, "direction='conjugate' or line_search=True"),
         ({"sampling_method": "gradient_based", "subsample": 0.5}, {}, "'gradient_based'"),
         ({"interaction_constraints": [[0], [1]]}, {}, "monotone_constraints and interaction"),
         ({"max_leaves": 5000}, {}, "trees with more than 1024 leaves"),

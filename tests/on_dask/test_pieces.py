@@ -101,7 +101,7 @@ def test_a_group_in_two_partitions_is_named():
     torn = table["day"].eq("d2") & table["hour"].gt(0)
     message = (
         "group 'd2' of column 'day' is in two partitions, partition 0 and partition 1; the rows of "
-        "a group must be in one: write the data that way, or pass shuffle=True"
+        "a group must be in one: write the data that way, or in Python call fit with shuffle=True"
     )
     with pytest.raises(ValueError, match=message):
         check_groups_apart(read(table[~torn], table[torn]), ALONE)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
 Label a file. The output has the rows of the file with additional columns; for
-a CRFsuite file only the additional columns.
+a CRFsuite file or tables of facts only the additional columns.
 
 The file is read like the training file, and streamed: it may have any length.
 It need not have a column of labels. The additional columns are, in this order

@@ -43,7 +43,7 @@ def check_supported(
         "base models that score label pairs": any(each.has_edges for each in data.given),
         f"missing={crf.missing!r}": crf.missing != "learned",
         f"curvature={crf.curvature!r}": crf.curvature != "mixing",
-        "direction='conjugate' and line_search=True": settings.have_directions,
+        "direction='conjugate' or line_search=True": settings.have_directions,
         "sampling_method='gradient_based'": settings.sampling.share < 1,
         "monotone_constraints and interaction_constraints": settings.column_rules is not None,
         f"trees with more than {MAX_LEAVES} leaves": rules.max_leaves > MAX_LEAVES,

@@ -43,7 +43,8 @@ def check_groups_apart(data: LocalData, comm: Comm) -> None:
             raise ValueError(
                 f"group {name!r} of column {data.group_column!r} is in two partitions, "
                 f"{first[name]} and {part}; the rows of a group must be in one: write the data "
-                "that way, or pass shuffle=True and the position_column that rows are sorted by"
+                "that way, or in Python call fit with shuffle=True and the position_column that "
+                "rows are sorted by"
             )
         first[name] = part
 
