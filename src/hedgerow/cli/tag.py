@@ -27,8 +27,9 @@ Label a file. The output has the rows of the file with additional columns; for
 a CRFsuite file or tables of facts only the additional columns.
 
 The file is read like the training file, and streamed: it may have any length.
-It need not have a column of labels. The additional columns are, in this order
-(with their names in tables):
+It need not have labels: tables may lack the label column, and so may CoNLL
+files if it is the last one; in CRFsuite files, the first field may be empty.
+The additional columns are, in this order (with their names in tables):
 
   predicted        the label
   probability      with --marginals or --all-marginals, the probability of that

@@ -98,7 +98,7 @@ class ItemReader:
 
 
 def format_position(label: Any, names: Sequence[str]) -> str:
-    """A position as a line; without a label and names, the line is ``(none)``.
+    """A position as a line; without a label and names, it gets the name ``(none)``.
 
     A blank line would end the sequence.
     """
