@@ -3,7 +3,7 @@
     missing_values.py [--speed NAME ...] [--repeat N]
     missing_values.py --data DIR [--task stress|gestures] [--rates 5 10 20 40] [--draws N]
 
-The first form trains on letters and on a table of numbers, without missing values and with every
+The first form trains on letters and on tables of numbers, without missing values and with every
 fifth of them missing, on one thread. Each line of JSON has a data set, a method, the processor time
 and seconds of training (the fastest of N runs), and their ratio to those of "learned" without
 missing values. The second form trains and tests with a given percentage of the values missing, at
@@ -43,16 +43,21 @@ def letters() -> Data:
     return [x.astype(np.float32) for x in X[:3000]], y[:3000], {"n_rounds": 20, "max_depth": 6}
 
 
-def table() -> Data:
+def table(n_labels: int) -> Data:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200_000, 20)).astype(np.float32)
     rows[:, 10:] += rows[:, :10]  # correlated columns, as surrogate splits need them
-    codes = (rows[:, :5].sum(axis=1) + rng.normal(size=len(rows)) > 0) + (rows[:, 3] > 1)
+    is_high = rows[:, :5].sum(axis=1) + rng.normal(size=len(rows)) > 0
+    codes = np.minimum(is_high.astype(int) + (rows[:, 3] > 1), n_labels - 1)
     bounds = np.arange(100, len(rows), 100)
     return np.split(rows, bounds), np.split(codes, bounds), {"n_rounds": 20, "max_depth": 6}
 
 
-SPEED: dict[str, Callable[[], Data]] = {"letters": letters, "table": table}
+SPEED: dict[str, Callable[[], Data]] = {
+    "letters": letters,
+    "2 labels": lambda: table(2),
+    "3 labels": lambda: table(3),
+}
 
 
 def erase(X: list[NDArray[Any]], share: float, seed: int) -> list[NDArray[Any]]:

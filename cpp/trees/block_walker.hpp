@@ -134,7 +134,9 @@ class BlockWalker {
  public:
   // `trees` and `asked` outlive this; columns below n_dense are dense.
   BlockWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense)
-      : arrays_(trees), asked_(asked), features_(asked, n_dense), method_(trees, features_) {}
+      : arrays_(trees), asked_(asked), features_(asked, n_dense), method_(trees, features_) {
+    for (int64_t i = 0; i < trees.n_trees(); ++i) is_opposite_.push_back(is_opposite(trees, i));
+  }
 
   // See Walker::add_scores.
   void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
@@ -143,11 +145,14 @@ class BlockWalker {
       return [&, read = BlockBins<Method::kBlock>(features_, asked_, bins, room),
               walk = typename Method::Walk(method_)](int64_t begin, int64_t end) mutable {
         read.read(begin, end);
+        double sign = 1.0;
         for (int64_t i = 0; i < arrays_.n_trees(); ++i) {
-          walk.run(arrays_.tree_offsets[i], end - begin, read);
+          sign = is_opposite_[i] ? -sign : 1.0;
+          if (!is_opposite_[i]) walk.run(arrays_.tree_offsets[i], end - begin, read);
+          const double weight = sign * table.tree_weights[i];
           double* out = table.out + begin * table.n_outputs + arrays_.outputs[i];
           for (int64_t t = begin; t < end; ++t, out += table.n_outputs)
-            *out += table.tree_weights[i] * walk.value(t - begin);
+            *out += weight * walk.value(t - begin);
         }
       };
     });
@@ -158,6 +163,7 @@ class BlockWalker {
   const AskedAttributes& asked_;
   NumberedFeatures features_;
   Method method_;
+  std::vector<uint8_t> is_opposite_;  // (T,) trees that add the opposite of the one before
 };
 
 }  // namespace hedgerow

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "large_vector.hpp"
@@ -205,7 +204,6 @@ class TreeData {
   // Whether a column misses values anywhere; and whether a full one does.
   bool may_miss(int32_t column) const { return may_miss_[column]; }
   bool full_may_miss() const { return full_may_miss_; }
-  bool may_miss_any() const { return std::ranges::any_of(may_miss_, std::identity()); }
   int32_t first_slot(int32_t column) const { return first_slots_[column]; }
   int32_t end_slot(int32_t column) const { return first_slots_[column + 1]; }
   uint8_t default_bin(int32_t column) const { return column_defaults_[column]; }

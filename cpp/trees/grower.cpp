@@ -75,7 +75,7 @@ GrownTree Grower::grow(const ContextExamples& examples, int output, uint64_t key
 GrowingTree Grower::plant(const Units& units, int output, uint64_t key) const {
   const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
                          units.gradient,    units.curvature,         &rules_.missing};
-  GrowingTree tree{key, rules, nullptr, {}, nullptr, nullptr};
+  GrowingTree tree{key, rules, nullptr, {}, nullptr};
   if (column_rules_ != nullptr && column_rules_->has_monotone(output))
     tree.directions = column_rules_->directions(output);
   tree.features = choice_.of_tree(output, key);
@@ -108,18 +108,8 @@ Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
     std::iota(root.contexts.begin(), root.contexts.end(), 0);
   }
   if (tree.is_joint()) fill_joint(*tree.rows, root, crew_);
-  if (rules_.missing.method == MissingMethod::kFractional && data_.may_miss_any() &&
-      tree.rows == nullptr)
-    tree.root_curvatures = copy_curvatures(root);
   add_leaf(tree, root);
   return {std::move(root)};
-}
-
-std::shared_ptr<const PooledArray<int32_t>> Grower::copy_curvatures(const OpenNode& node) const {
-  const auto copies = std::make_shared<PooledArray<int32_t>>(pool_, data_.bins().n_positions);
-  for (const int32_t t : node.positions)
-    (*copies)[t] = static_cast<int32_t>(node.space->sums[t].curvature());
-  return copies;
 }
 
 GrownTree Grower::complete(GrowingTree& tree, Pending root) {
@@ -200,8 +190,7 @@ void Grower::grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
     const Crew::AtWork at_work(crew_);
     const size_t number = order[i];
     OpenNode& node = branches[number];
-    GrowingTree branch{tree.key,      tree.rules,      tree.rows,
-                       tree.features, tree.directions, tree.root_curvatures};
+    GrowingTree branch{tree.key, tree.rules, tree.rows, tree.features, tree.directions};
     branch.nodes = {tree.nodes[node.node]};
     const int64_t n_examples = node.n_examples();
     Frontier frontier(false);
@@ -224,9 +213,18 @@ void Grower::count(const GrowingTree& tree, Pending& pending) {
   OpenNode& node = pending.counted;
   if (!is_wanted(tree, pending)) return;
   if (node.histogram == nullptr)
-    node.histogram =
-        builder_.count({node.positions, node.space->sums.data()}, pending.of_parent.get());
+    node.histogram = builder_.count(examples_of(node), pending.of_parent.get());
   if (tree.rows != nullptr) count_contexts(*tree.rows, node);
+}
+
+NodeExamples Grower::examples_of(const OpenNode& node) {
+  if (node.parts == nullptr) return {node.positions, node.space->sums.data()};
+  if (by_position_.data() == nullptr)
+    by_position_ = PooledArray<Sum>(pool_, data_.bins().n_positions);
+  crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) by_position_[node.positions[i]] = node.parts->sums[i];
+  });
+  return {node.positions, by_position_.data()};
 }
 
 void Grower::count_contexts(const ContextRows& rows, OpenNode& node) {

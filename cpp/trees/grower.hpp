@@ -62,7 +62,6 @@ class Grower {
   GrowingTree plant(const Units& units, int output, uint64_t key) const;
   template <class Example>
   Pending open_root(GrowingTree& tree, int64_t n, Example example);
-  std::shared_ptr<const PooledArray<int32_t>> copy_curvatures(const OpenNode& node) const;
   GrownTree complete(GrowingTree& tree, Pending root);
   bool grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier);
 
@@ -75,6 +74,7 @@ class Grower {
   void find_splits(const GrowingTree& tree, Pending& pending, Frontier& frontier);
   bool is_wanted(const GrowingTree& tree, const Pending& pending) const;
   void count(const GrowingTree& tree, Pending& pending);
+  NodeExamples examples_of(const OpenNode& node);
   void count_contexts(const ContextRows& rows, OpenNode& node);
   void find_split_of(const GrowingTree& tree, OpenNode& node);
   void push_if_split(OpenNode node, Frontier& frontier);
@@ -100,6 +100,7 @@ class Grower {
   HistogramBuilder builder_;
   FeatureChoice choice_;
   Partitioner partitioner_;
+  PooledArray<Sum> by_position_;  // (N,) of a node whose examples are divided
 };
 
 }  // namespace hedgerow

@@ -37,6 +37,22 @@ struct Space {
         joint(pool, has_joint ? n_positions : 0) {}
 };
 
+// Examples of a node below a split that sent missing values both ways.
+struct DividedExamples {
+  PooledArray<int32_t> positions;
+  PooledArray<Sum> sums;  // what each has at the node
+
+  DividedExamples(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples)
+      : positions(pool, n_examples), sums(pool, n_examples) {}
+
+  // Moves n examples to a place before theirs.
+  void move_up(int64_t from, int64_t n, int64_t to) {
+    if (from == to) return;
+    std::copy_n(positions.data() + from, n, positions.data() + to);
+    std::copy_n(sums.data() + from, n, sums.data() + to);
+  }
+};
+
 // A node that may still be split.
 struct OpenNode {
   int32_t node = 0;
@@ -46,6 +62,7 @@ struct OpenNode {
   std::span<int32_t> spare{};      // room for as many
   WideSum total{};
   std::shared_ptr<Space> space{};                // where its examples are
+  std::shared_ptr<DividedExamples> parts{};      // its examples; null: they are whole
   std::vector<int32_t> contexts{};               // of its examples, if the tree splits on them
   std::shared_ptr<const DividedRows> divided{};  // what they have there, null: as at the root
   StepBounds bounds{};
@@ -96,9 +113,6 @@ struct GrowingTree {
   std::shared_ptr<const ContextRows> rows;  // null: it does not ask about contexts
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
-  // (N,) curvature of the examples at the root, by position; null unless they are divided, and are
-  // not rows
-  std::shared_ptr<const PooledArray<int32_t>> root_curvatures{};
   GrownTree nodes{};
   int n_leaves = 1;
   bool is_shared = false;  // whether other workers have examples too

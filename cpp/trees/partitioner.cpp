@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 
+#include "trees/divider.hpp"
 #include "trees/fractions.hpp"
 #include "trees/sides.hpp"
 #include "trees/surrogates.hpp"
@@ -56,7 +57,8 @@ Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
   if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, false);
   if (missing_.method == MissingMethod::kFractional) {
     const double share = note_fraction(tree, parent);
-    if (split.known != parent.total) return part_by_fractions(tree, parent, share);
+    if (split.known != parent.total || parent.parts != nullptr)
+      return part_by_fractions(tree, parent, share);
   }
   if (crew_.n_pieces(parent.n_examples() / kPieceSize) == 1) return part_alone(parent);
   return part_marked(parent, mark_sides(parent, false), split.left);
@@ -67,7 +69,7 @@ Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
   if (missing_.leaves_out() && !data_.is_label(parent.split.column)) {
     if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, true);
     if (tree.rows != nullptr) return part(tree, parent);
-    left += left_of_missing(tree, parent, note_fraction(tree, parent));
+    left += left_of_missing(parent, note_fraction(tree, parent));
   }
   return {OpenNode{.total = left}, OpenNode{}};
 }
@@ -233,63 +235,59 @@ Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& 
 Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode& parent,
                                         double share) {
   if (tree.rows != nullptr) return divide_rows(tree, parent, share);
-  SharedParts parts(*this, tree, parent);
-  const Sides sides(data_, parent.split, true);
-  Sum *sums = parent.space->sums.data(), *left_sums = parts.space->sums.data();
-  uint8_t* marks = parent.space->goes_left.data() + parent.first;
-  const int32_t* at_root = tree.root_curvatures->data();
-  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+  const int64_t n = parent.n_examples();
+  const auto on_right = parent.parts == nullptr ? copy_examples(parent) : parent.parts;
+  const auto on_left = std::make_shared<DividedExamples>(pool_, n);
+  const Divider divider(data_, parent.split, share, parent.space->sums.data());
+  const int64_t size = crew_.n_pieces(n / kPieceSize) == 1 ? n : kPieceSize;
+  std::vector<Division> pieces((n + size - 1) / size);
+  crew_.share_pieces(n, size, [&](int64_t begin, int64_t end) {
     stop_.check();
-    const std::span positions = parent.positions.subspan(begin, end - begin);
-    Counts counts;
-    sides.fill(positions, marks + begin);
-    std::array<uint16_t, kPieceSize> listed;
-    counts.left = list_side(kLeftSide, marks + begin, end - begin, listed.data());
-    for (int64_t j = 0; j < counts.left; ++j) {
-      const int32_t t = positions[listed[j]];
-      left_sums[t] = sums[t];
-    }
-    const int64_t n_missing = list_side(kNoSide, marks + begin, end - begin, listed.data());
-    counts.right = end - begin - n_missing - counts.left;
-    for (int64_t j = 0; j < n_missing; ++j) {
-      const int32_t t = positions[listed[j]];
-      const Sum all = sums[t], left = left_fraction(all, share, at_root[t]), right = all - left;
-      left_sums[t] = left;
-      sums[t] = right;
-      counts.left_total += left;
-      const bool is_left = !left.is_empty(), is_right = !right.is_empty();
-      counts.left += is_left;
-      counts.right += is_right;
-      marks[begin + listed[j]] = static_cast<uint8_t>(is_left + (is_left && is_right));
-    }
-    parts.of_piece(begin) = counts;
+    pieces[begin / size] =
+        divider.divide({on_right->positions.data() + begin, static_cast<size_t>(end - begin)},
+                       on_right->sums.data() + begin, on_left->positions.data() + begin,
+                       on_left->sums.data() + begin);
   });
-  parts.of_piece(0).left_total += parent.split.left;
-  return parts.copy([&](int64_t i, int32_t) { return marks[i] != kRightSide; },
-                    [&](int64_t i, int32_t) { return marks[i] != kLeftSide; });
+  Division all;
+  int64_t begin = 0;
+  for (const Division& piece : pieces) {
+    on_left->move_up(begin, piece.n_left, all.n_left);
+    on_right->move_up(begin, piece.n_right, all.n_right);
+    all.n_left += piece.n_left;
+    all.n_right += piece.n_right;
+    all.left_of_missing += piece.left_of_missing;
+    begin += size;
+  }
+  OpenNode left{.positions = {on_left->positions.data(), static_cast<size_t>(all.n_left)},
+                .total = parent.split.left + all.left_of_missing,
+                .space = parent.space,
+                .parts = on_left};
+  OpenNode right{.positions = {on_right->positions.data(), static_cast<size_t>(all.n_right)},
+                 .space = parent.space,
+                 .parts = on_right};
+  return {std::move(left), std::move(right)};
+}
+
+std::shared_ptr<DividedExamples> Partitioner::copy_examples(const OpenNode& node) {
+  const auto copies = std::make_shared<DividedExamples>(pool_, node.n_examples());
+  const Sum* sums = node.space->sums.data();
+  crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      copies->sums[i] = sums[copies->positions[i] = node.positions[i]];
+  });
+  return copies;
 }
 
 // What goes left of the examples that miss their values.
-WideSum Partitioner::left_of_missing(const GrowingTree& tree, const OpenNode& parent,
-                                     double share) {
+WideSum Partitioner::left_of_missing(const OpenNode& parent, double share) {
   if (parent.split.known == parent.total) return {};
-  const Sides sides(data_, parent.split, true);
-  const Sum* sums = parent.space->sums.data();
-  uint8_t* marks = parent.space->goes_left.data() + parent.first;
-  const int32_t* at_root = tree.root_curvatures->data();
+  const Divider divider(data_, parent.split, share, parent.space->sums.data());
+  const Sum* sums = parent.parts == nullptr ? nullptr : parent.parts->sums.data();
   std::vector<WideSum> totals((parent.n_examples() + kPieceSize - 1) / kPieceSize);
   crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
     stop_.check();
-    const std::span positions = parent.positions.subspan(begin, end - begin);
-    sides.fill(positions, marks + begin);
-    std::array<uint16_t, kPieceSize> missing;
-    const int64_t n_missing = list_side(kNoSide, marks + begin, end - begin, missing.data());
-    WideSum total;
-    for (int64_t j = 0; j < n_missing; ++j) {
-      const int32_t t = positions[missing[j]];
-      total += left_fraction(sums[t], share, at_root[t]);
-    }
-    totals[begin / kPieceSize] = total;
+    totals[begin / kPieceSize] = divider.left_of_missing(
+        parent.positions.subspan(begin, end - begin), sums == nullptr ? nullptr : sums + begin);
   });
   return std::accumulate(totals.begin(), totals.end(), WideSum{});
 }

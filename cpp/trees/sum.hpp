@@ -66,7 +66,7 @@ class Sum {
   // This, or zero; without a branch, which would be mispredicted.
   Sum only_if(bool condition) const {
     Sum sum;
-    sum.both_ = both_ & (condition ? ~uint64_t{0} : uint64_t{0});
+    sum.both_ = both_ & -uint64_t{condition};
     return sum;
   }
 

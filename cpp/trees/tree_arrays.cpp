@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -98,6 +97,28 @@ void append_offsets(std::vector<int64_t>& offsets, const std::vector<int64_t>& m
   for (size_t i = 1; i < more.size(); ++i) offsets.push_back(last + more[i]);
 }
 
+bool are_equal_sets(const TreeArrays& trees, int64_t a, int64_t b) {
+  if (a < 0 || b < 0) return a == b;
+  const uint8_t* sets = trees.left_sets.data();
+  return std::equal(sets + a * kSetBytes, sets + (a + 1) * kSetBytes, sets + b * kSetBytes);
+}
+
+// Whether n nodes from `first` on have the same surrogates as the n nodes before them.
+bool repeats_surrogates(const TreeArrays& trees, int64_t first, int64_t n) {
+  const std::vector<int64_t>& starts = trees.surrogate_starts;
+  const int64_t shift = starts[first] - starts[first - n];
+  for (int64_t node = first; node < first + n; ++node)
+    if (starts[node + 1] - starts[node + 1 - n] != shift) return false;
+  for (int64_t i = starts[first]; i < starts[first + n]; ++i) {
+    const auto repeats = [&](const auto& array) { return array[i] == array[i - shift]; };
+    if (!(repeats(trees.surrogate_columns) && repeats(trees.surrogate_offsets) &&
+          repeats(trees.surrogate_cuts) && repeats(trees.surrogate_reversed) &&
+          are_equal_sets(trees, trees.surrogate_sets[i], trees.surrogate_sets[i - shift])))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool repeats_splits(const TreeArrays& trees, int64_t tree) {
@@ -109,16 +130,19 @@ bool repeats_splits(const TreeArrays& trees, int64_t tree) {
     return std::equal(array.begin() + before, array.begin() + first, array.begin() + first);
   };
   if (!(repeats(trees.columns) && repeats(trees.offsets) && repeats(trees.cuts) &&
-        repeats(trees.missing_left) && repeats(trees.outside_left) && repeats(trees.lefts)))
+        repeats(trees.missing_left) && repeats(trees.outside_left) && repeats(trees.lefts) &&
+        (trees.fractions.empty() || repeats(trees.fractions))))
     return false;
-  const auto set_of = [&](int64_t node) {
-    const int64_t row = trees.sets[node];
-    return std::span(trees.left_sets)
-        .subspan(row < 0 ? 0 : row * kSetBytes, row < 0 ? 0 : kSetBytes);
-  };
   for (int64_t node = first; node < first + n; ++node)
-    if (!std::ranges::equal(set_of(node), set_of(node - n))) return false;
-  return true;
+    if (!are_equal_sets(trees, trees.sets[node], trees.sets[node - n])) return false;
+  return trees.surrogate_starts.empty() || repeats_surrogates(trees, first, n);
+}
+
+bool is_opposite(const TreeArrays& trees, int64_t tree) {
+  if (!repeats_splits(trees, tree)) return false;
+  const auto first = trees.values.begin() + trees.tree_offsets[tree];
+  const auto before = trees.values.begin() + trees.tree_offsets[tree - 1];
+  return std::equal(before, first, first, [](float a, float b) { return a == -b; });
 }
 
 void append_node(const TreeArrays& from, int64_t node, int32_t left, TreeArrays& to) {

@@ -100,8 +100,10 @@ inline bool treats_outside_as_missing(const TreeArrays& trees, int64_t node) {
 void append_node(const TreeArrays& from, int64_t node, int32_t left, TreeArrays& to);
 
 // Whether a tree has the same splits as the one before it, so that every position comes to the same
-// leaf of both; false for the first.
+// leaves of both; false for the first.
 bool repeats_splits(const TreeArrays& trees, int64_t tree);
+// Whether it also has values of the opposite sign, as the trees of two labels have.
+bool is_opposite(const TreeArrays& trees, int64_t tree);
 
 // Adds the rounds of some trees after those of others.
 void append(TreeArrays& trees, const TreeArrays& more);

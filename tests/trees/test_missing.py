@@ -96,6 +96,42 @@ def test_blocks_of_positions_are_walked_as_by_hand(method, kinds):
         np.testing.assert_array_equal(scores[some], expected)
 
 
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [
+        ("fractional", ""),
+        ("fractional", "values"),
+        ("fractional", "fractions"),
+        ("surrogate", ""),
+        ("surrogate", "values"),
+        ("surrogate", "surrogate_cuts"),
+        ("surrogate", "surrogate_starts"),
+    ],
+)
+def test_trees_with_opposite_values_are_walked_as_by_hand(method, change):
+    # Each tree is the opposite of the one before, unless something of the last one is changed.
+    rng = np.random.default_rng(0)
+    table = erase(make_table(["few", "many", "few"], [], [150], rng), 0.3, 0)
+    gradients = rng.normal(size=table.n_positions)
+    labels = [all_of(sign * gradients) for sign in (1, -1, 1)]
+    arrays = grow(table, (0, 0), labels, Rules(max_depth=4, missing=method))
+    before, last, end = arrays["tree_offsets"][1:]
+    np.testing.assert_array_equal(arrays["values"][last:end], -arrays["values"][before:last])
+    if change:
+        changed = arrays[change] = arrays[change].copy()
+        if change == "surrogate_starts":
+            changed[last:end] = changed[last]  # all are those of the last node, a leaf
+        else:
+            first = arrays["surrogate_starts"][last] if change == "surrogate_cuts" else last
+            changed[first:] = np.roll(changed[first:], 1)
+    trees = read_trees(arrays)
+    expected = [[value_at(table, tree, t) for tree in trees] for t in range(table.n_positions)]
+    scores = np.zeros((table.n_positions, 3))
+    _core.Forest(arrays, 3).add_scores(table.to_kernel(), scores, scores, 1)
+    np.testing.assert_array_equal(scores, expected)
+    assert np.array_equal(scores[:, 2], -scores[:, 1]) == (not change)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_many_examples_are_shared_by_threads(method):
     rng = np.random.default_rng(0)
