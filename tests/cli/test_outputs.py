@@ -4,7 +4,7 @@ import pytest
 
 from hedgerow.cli.errors import CommandError
 from hedgerow.cli.outputs import check_model_name, check_page_name, check_rows_name
-from hedgerow.files.recipe import FORMATS
+from hedgerow.files.recipe import COLUMNLESS, FORMATS
 from reference.command_line import complaint
 
 # Names that files may have, and endings that are listed to a user who gives another.
@@ -27,8 +27,9 @@ def test_names_of_rows(format):
     for ending in (".xlsx", ".pkl", ".zip", ".parquet" if format != "parquet" else ".arrow"):
         with pytest.raises(CommandError) as caught:
             check_rows_name(f"a{ending}", "b", format)
+        what = "labels as text" if format in COLUMNLESS else f"{format}, as b does"
         assert str(caught.value) == (
-            f"a{ending} would hold {format}, as b does, but its name ends in {ending}; expected a "
+            f"a{ending} would hold {what}, but its name ends in {ending}; expected a "
             f"name that ends in {endings}"
         )
 

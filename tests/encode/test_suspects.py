@@ -90,18 +90,17 @@ def test_very_many_rows():
 
 
 @pytest.mark.parametrize(
-    ("values", "but"),
+    ("values", "but", "first"),
     [
-        (["1", "2.5"], ""),
-        (["1,5", "-2,5", " 1e3"], ""),
-        ([*map(str, range(12)), "n/a"], " but 'n/a'"),
-        ([*map(str, range(12)), "?", "-"], " but '-' and '?'"),
-        (pd.Series([1, 2], dtype=object), ""),
+        (["1", "2.5"], "", "1"),
+        (["1,5", "-2,5", " 1e3"], "", " 1e3"),
+        ([*map(str, range(12)), "n/a"], " but 'n/a'", "0"),
+        ([*map(str, range(12)), "?", "-"], " but '-' and '?'", "0"),
+        (pd.Series([1, 2], dtype=object), "", "1"),
     ],
 )
-def test_numbers_stored_as_text(values, but):
+def test_numbers_stored_as_text(values, but, first):
     (message,) = warnings_of([pd.DataFrame({"x": values})])
-    first = min(str(value) for value in values if value is not None)
     assert message == (
         f"all values of column 'x'{but} look like numbers, {first!r} for example, but are stored "
         "as text, so they are treated as categories; convert the column to numbers, with an empty "

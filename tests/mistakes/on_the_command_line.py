@@ -189,8 +189,8 @@ def a_parameter_without_a_value():
 @mistake(
     "A",
     Refused,
-    "--window is for --model trees; a linear model sees neighbours through the attributes that",
-    "--template makes",
+    "--window is for --model trees; a linear model sees neighbours through attributes, which",
+    "--template makes from CoNLL columns",
 )
 def a_window_for_a_linear_model():
     shell("hedgerow train words.txt -m new.hedgerow --window 2")

@@ -165,8 +165,8 @@ def check_linear_options(options: argparse.Namespace) -> None:
     """Raise CommandError for options that only trees have."""
     if options.window is not None:
         raise CommandError(
-            "--window is for --model trees; a linear model sees neighbours through the attributes "
-            "that --template makes"
+            "--window is for --model trees; a linear model sees neighbours through attributes, "
+            "which --template makes from CoNLL columns"
         )
     if options.learning_rate is not None:
         raise CommandError(

@@ -50,10 +50,12 @@ def check_page_name(path: str) -> None:
 def check_rows_name(path: str, file: str, format: Format) -> None:
     """Raise an error for a name that does not suit the format of the rows from `file`."""
     from hedgerow.files.endings import endings_of, may_hold
+    from hedgerow.files.recipe import COLUMNLESS
 
     if not may_hold(path, format):
         text = (".csv",) if format in ("parquet", "arrow") else ()
-        raise _misnamed(path, f"{format}, as {file} does", (*endings_of(format), *text))
+        what = "labels as text" if format in COLUMNLESS else f"{format}, as {file} does"
+        raise _misnamed(path, what, (*endings_of(format), *text))
 
 
 def _misnamed(path: str, what: str, endings: tuple[str, ...]) -> CommandError:

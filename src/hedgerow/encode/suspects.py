@@ -190,9 +190,10 @@ def _warn_of_numbers(column: Categorical) -> None:
     if len(marks) > MOST_MARKS or (marks and n_numbers < FEWEST_NUMBERS):
         return
     but = f" but {' and '.join(map(repr, marks))}" if marks else ""
+    first = next(text for text in column.categories if text not in marks)
     warn_user(
-        f"all values of column {column.name!r}{but} look like numbers, {column.categories[0]!r} "
-        "for example, but are stored as text, so they are treated as categories; convert the "
+        f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
+        "but are stored as text, so they are treated as categories; convert the "
         "column to numbers, with an empty cell or NaN where there is none, such as "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
         "a categorical dtype"

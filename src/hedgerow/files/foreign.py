@@ -11,8 +11,8 @@ TABLE = "save the table as CSV, Parquet, Feather or JSON lines"
 # The first bytes of files, up to `N_BYTES`, and what kind of file they indicate.
 N_BYTES = 8
 BEGINNINGS = {
-    b"FEA1\x00": f"a Feather file of version 1; {TABLE}, such as Feather of version 2",
-    b"\xff\xff\xff\xff": f"an Arrow stream; {TABLE}, such as an Arrow file",
+    b"FEA1\x00": f"a Feather file of version 1; save it as version 2, or {TABLE}",
+    b"\xff\xff\xff\xff": f"an Arrow stream; save it as an Arrow file, or {TABLE}",
     b"PK\x03\x04": f"a zip archive or an Excel workbook; unpack it, or {TABLE}",
     b"\xd0\xcf\x11\xe0": f"an Excel workbook; {TABLE}",
     b"SQLite f": f"an SQLite database; {TABLE}",
@@ -33,7 +33,9 @@ FASTA = (
 # A header, followed by a line that is one word and not a column of labels.
 FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
-JSON_VALUE = "a single JSON value over several lines; write one object per line (JSON lines)"
+JSON_VALUE = (
+    "one JSON array, or an object over several lines; write one object per line (JSON lines)"
+)
 
 
 def refuse_foreign(path: Path, head: bytes) -> None:
