@@ -53,17 +53,21 @@ std::optional<std::tuple<Returned<int64_t>, bool>> measure_blocks(
   const Buffer first(blocks[0]);
   const int n_dimensions = first.n_dimensions();
   if (n_dimensions == 0 || !first.is_filled(n_dimensions)) return {};
+  const nb::handle type = nb::handle(blocks[0]).type();
+  const nb::str base_name("base");
+  const nb::object base = nb::getattr(blocks[0], base_name, nb::none());
   std::vector<int64_t> lengths;
-  bool are_adjacent = true;
-  const char* end = nullptr;
+  bool are_pieces = !base.is_none();
+  const char* end = first.begin();
   for (const nb::handle block : blocks) {
     const Buffer buffer(block);
-    if (!buffer.is_filled(n_dimensions) || !buffer.is_like(first)) return {};
-    are_adjacent &= end == nullptr || buffer.begin() == end;
+    if (!block.type().is(type) || !buffer.is_filled(n_dimensions) || !buffer.is_like(first))
+      return {};
+    are_pieces = are_pieces && buffer.begin() == end && nb::getattr(block, base_name).is(base);
     end = buffer.end();
     lengths.push_back(buffer.n_rows());
   }
-  return std::tuple{to_numpy(std::move(lengths)), are_adjacent};
+  return std::tuple{to_numpy(std::move(lengths)), are_pieces};
 }
 
 // The blocks' memory is borrowed with the GIL, and copied without it.
@@ -167,8 +171,8 @@ double find_uniform(Doubles uniforms, int64_t place, int n_threads) {
 void bind_blocks(nb::module_& module) {
   module.def("measure_blocks", &measure_blocks, nb::arg("blocks"),
              "Of arrays that are C-contiguous, of one type and with the same columns, if any: "
-             "their numbers of rows, and whether each begins in memory where the last one ends. "
-             "None if they are not like that, or empty.");
+             "their numbers of rows, and whether they are adjacent pieces of one array. None if "
+             "they are not like that, or empty.");
   module.def("join_blocks", &join_blocks, nb::arg("blocks"), array("out"), nb::arg("n_threads"),
              "Copies the bytes of such arrays, one after another.");
   module.def("take_rows", &take_rows, array("table"), array("codes"), array("out"),

@@ -137,17 +137,18 @@ void bind_linear(nb::module_& module) {
       .def(
           "__init__",
           [](LeadingSums* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
-             Doubles gradient, int64_t n_leading, int n_threads) {
+             Doubles gradient, int64_t n_leading, int n_threads, int max_parts) {
             const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
             check_shape(gradient, {count_weights(layout)},
                         "gradient must have an entry for each weight");
             run_kernel([&](Stop& stop) {
-              new (self) LeadingSums(layout, gradient.data(), n_leading, n_threads, stop);
+              new (self)
+                  LeadingSums(layout, gradient.data(), n_leading, max_parts, n_threads, stop);
             });
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), array("weight_offsets"),
           array("weight_outputs"), nb::arg("n_outputs"), array("gradient"), nb::arg("n_leading"),
-          nb::arg("n_threads"))
+          nb::arg("n_threads"), nb::arg("max_parts") = 1)
       .def(
           "write",
           [](const LeadingSums& sums, Array<double, 1> gradient, int n_threads) {

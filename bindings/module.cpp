@@ -12,6 +12,9 @@ namespace {
 
 // A thread pool for the duration of a `with` block; within another one, that of the outer block.
 struct PoolContext {
+  explicit PoolContext(int n) : n_threads(n) {}
+
+  int n_threads;
   std::optional<hedgerow::ThreadPool> pool;
 };
 
@@ -31,11 +34,11 @@ NB_MODULE(_core, module) {
       "Hand memory that is no longer used back to the system, where the allocator would keep it.");
   nanobind::class_<PoolContext>(module, "ThreadPool",
                                 "For a ``with``: calls of this thread share their threads, and do "
-                                "not start new ones each time.")
-      .def(nanobind::init<>())
+                                "not start new ones each time. ``n_threads`` are started at once.")
+      .def(nanobind::init<int>(), nanobind::arg("n_threads") = 1)
       .def("__enter__",
            [](PoolContext& self) {
-             if (hedgerow::ThreadPool::idle() == nullptr) self.pool.emplace();
+             if (hedgerow::ThreadPool::idle() == nullptr) self.pool.emplace(self.n_threads);
            })
       .def(
           "__exit__",

@@ -47,7 +47,17 @@ bool watch_for(const Condition& holds) {
 // started when first needed. A forked process has none of them, and calls there start their own.
 class ThreadPool {
  public:
-  ThreadPool() : outer_(std::exchange(current_, this)) {}
+  // n_threads: how many, including the caller, are started now, which takes a while if they are
+  // many: another thread does it, while the caller prepares the first call
+  explicit ThreadPool(int n_threads = 1) : outer_(std::exchange(current_, this)) {
+    if (n_threads <= kFewThreads) return;
+    threads_.reserve(n_threads);
+    try {
+      starter_ = std::thread([this, n_threads] { add_threads(n_threads - 1); });
+    } catch (const std::system_error&) {
+      // Calls try again.
+    }
+  }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -55,9 +65,11 @@ class ThreadPool {
   ~ThreadPool() {
     current_ = outer_;
     if (!is_of_this_process()) {
-      static_cast<void>(new std::vector<std::thread>(std::move(threads_)));  // nobody to be joined
+      // Nobody to be joined.
+      static_cast<void>(new std::pair(std::move(starter_), std::move(threads_)));
       return;
     }
+    await_starter();
     call(kEnd);
     for (std::thread& thread : threads_) thread.join();
   }
@@ -70,13 +82,8 @@ class ThreadPool {
 
   // Lets up to n threads call `work`, and returns their number.
   int start(int n, const std::function<void()>& work) {
-    while (std::ssize(threads_) < n) {
-      try {
-        threads_.emplace_back([this, seen = number_of(last_call_.load())] { serve(seen); });
-      } catch (const std::system_error&) {
-        break;  // the system gives no more threads
-      }
-    }
+    await_starter();
+    add_threads(n);
     n = std::min(n, static_cast<int>(threads_.size()));
     work_ = &work;
     n_running_.store(n);
@@ -102,6 +109,21 @@ class ThreadPool {
 
  private:
   static constexpr uint32_t kEnd = ~uint32_t{0};
+  static constexpr int kFewThreads = 4;
+
+  // Until there are n, or the system gives no more.
+  void add_threads(int n) {
+    try {
+      while (std::ssize(threads_) < n)
+        threads_.emplace_back([this, seen = number_of(last_call_.load())] { serve(seen); });
+    } catch (const std::system_error&) {
+      // Those that were started do the work.
+    }
+  }
+
+  void await_starter() {
+    if (starter_.joinable()) starter_.join();
+  }
 
   // A call has a number, and one place per requested thread, which each thread takes.
   static uint32_t number_of(uint64_t call) { return static_cast<uint32_t>(call >> 32); }
@@ -141,6 +163,7 @@ class ThreadPool {
 
   static inline thread_local ThreadPool* current_ = nullptr;
   ThreadPool* outer_;
+  std::thread starter_;  // starts the first threads; nobody else changes `threads_` meanwhile
   std::vector<std::thread> threads_;
   const std::function<void()>* work_ = nullptr;  // of the last call, written before it is made
   std::atomic<uint64_t> last_call_{0};           // its number, and places that are left

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hedgerow import _core
@@ -21,6 +21,7 @@ lengths_of_sequences = st.lists(st.integers(1, 5), min_size=1, max_size=8)
 
 
 @given(lengths_of_sequences)
+@example([3, 3])
 def test_mirror_is_the_inverse_of_concatenation(lengths):
     parts = [np.random.default_rng(length).normal(size=(length, 2)) for length in lengths]
     sequences = encode(parts)
@@ -29,6 +30,8 @@ def test_mirror_is_the_inverse_of_concatenation(lengths):
     assert len(mirrored) == len(parts) == sequences.n_sequences
     for got, part in zip(mirrored, parts, strict=True):
         np.testing.assert_array_equal(got, part)
+    empty = sequences.mirror(np.zeros((sequences.n_positions, 0)))
+    assert [one.shape for one in empty] == [(length, 0) for length in lengths]
 
 
 @given(lengths_of_sequences)

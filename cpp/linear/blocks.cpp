@@ -209,7 +209,7 @@ struct AttributeBlocks::SumGroup {
   const AttributeBlocks& blocks;
   const double* residuals;  // of all positions
   LeadingSums& sums;
-  int group;
+  int part, group;
   int64_t first, end;  // positions, of whole blocks
   double* bias_sums;   // (width,)
   ResidualGrid grid;
@@ -219,7 +219,7 @@ struct AttributeBlocks::SumGroup {
     const Row row(sums.layout().n_outputs);
     const int column = sums.first_output(group);
     const int64_t width = sums.width(), n_inner = blocks.n_positions_ - row.n_outer_rows();
-    double* const rows = sums.rows(group);
+    double* const rows = sums.rows(part, group);
     Lanes totals[N > 0 ? N : 1];
     for (int n = 0; n < N; ++n) totals[n] = load(bias_sums + n * kLanes);
     for (int64_t begin = first; begin < end; begin += kBlockPositions) {
@@ -251,16 +251,16 @@ struct AttributeBlocks::SumGroup {
 };
 
 HEDGEROW_CLONES
-void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int group,
+void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int part, int group,
                                   int64_t first, int64_t end, const ResidualGrid& grid,
                                   double* bias_sums) const {
   const int n_outputs = sums.n_outputs(group);
   if (leading_values_.empty())
     with_lanes(n_outputs,
-               SumGroup<false>{*this, residuals, sums, group, first, end, bias_sums, grid});
+               SumGroup<false>{*this, residuals, sums, part, group, first, end, bias_sums, grid});
   else
     with_lanes(n_outputs,
-               SumGroup<true>{*this, residuals, sums, group, first, end, bias_sums, grid});
+               SumGroup<true>{*this, residuals, sums, part, group, first, end, bias_sums, grid});
 }
 
 HEDGEROW_CLONES
@@ -303,18 +303,21 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
                                    double* bias_gradient, const ResidualGrid& grid, int n_threads,
                                    Stop& stop) const {
   const int64_t n_blocks = std::ssize(leading_starts_);
-  // A task owns a group of outputs of the leading attributes, or the weights of some ranges of
-  // others, and processes the positions in order.
-  const auto sum_group = [&](int group) {
-    PaddedVector bias_sums(sums.width(), 0.0);
-    for (int64_t first = 0; first < n_positions_; first += kSumPositions) {
+  const int n_groups = sums.n_groups(), n_shares = std::clamp(n_threads, 1, kRanges);
+  const int n_parts = grid.residuals.unit() > 0.0 ? sums.n_parts() : 1;
+  PaddedVector bias_sums(n_parts * n_groups * sums.width(), 0.0);
+  // A task owns a group of outputs of the leading attributes, for a part of the positions, or the
+  // weights of some ranges of others, and processes the positions in order.
+  const auto sum_group = [&](int part, int group) {
+    const int64_t end = std::min(n_blocks * (part + 1) / n_parts * kBlockPositions, n_positions_);
+    int64_t first = n_blocks * part / n_parts * kBlockPositions, next = first;
+    for (; first < end; first = next) {
       stop.check();
-      const int64_t end = std::min(first + kSumPositions, n_positions_);
-      sum_leading(residuals, sums, group, first, end, grid, bias_sums.data());
-      sums.add_up(group);
+      next = std::min(first + kSumPositions, end);
+      sum_leading(residuals, sums, part, group, first, next, grid,
+                  bias_sums.data() + (part * n_groups + group) * sums.width());
+      sums.add_up(part, group);
     }
-    for (int o = 0; bias_gradient != nullptr && o < sums.n_outputs(group); ++o)
-      bias_gradient[sums.first_output(group) + o] += bias_sums[o];
   };
   const auto sum_ranges = [&](int first, int end) {
     for (int64_t block = 0; block < n_blocks; ++block) {
@@ -322,14 +325,17 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
       sum_others(sums.layout(), residuals, gradient, block, first, end, grid);
     }
   };
-  const int n_groups = sums.n_groups(), n_shares = std::clamp(n_threads, 1, kRanges);
-  parallel_for(n_groups + n_shares, n_threads, stop, [&](int64_t task) {
-    const int share = static_cast<int>(task) - n_groups;
+  parallel_for(n_parts * n_groups + n_shares, n_threads, stop, [&](int64_t task) {
+    const int number = static_cast<int>(task), share = number - n_parts * n_groups;
     if (share < 0)
-      sum_group(static_cast<int>(task));
+      sum_group(number / n_groups, number % n_groups);
     else
       sum_ranges(kRanges * share / n_shares, kRanges * (share + 1) / n_shares);
   });
+  if (bias_gradient == nullptr) return;
+  for (int part = 0; part < n_parts; ++part)
+    for (int o = 0; o < sums.layout().n_outputs; ++o)
+      bias_gradient[o] += bias_sums[part * n_groups * sums.width() + o];
 }
 
 }  // namespace hedgerow

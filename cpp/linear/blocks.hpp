@@ -54,7 +54,7 @@ class AttributeBlocks {
   void score_leading(const LeadingWeights& weights, const double* biases, double* sums,
                      double* scores, int64_t first, int64_t end) const;
   void score_others(const LeadingWeights& weights, double* scores, int64_t block) const;
-  void sum_leading(const double* residuals, LeadingSums& sums, int group, int64_t first,
+  void sum_leading(const double* residuals, LeadingSums& sums, int part, int group, int64_t first,
                    int64_t end, const ResidualGrid& grid, double* bias_sums) const;
   void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
                   int64_t block, int first_range, int end_range, const ResidualGrid& grid) const;

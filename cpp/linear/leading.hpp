@@ -38,35 +38,41 @@ class LeadingWeights {
   LargeVector<double> rows_;  // (n_leading, stride)
 };
 
-// Sums for the gradient. Outputs are divided into groups, so that threads can share the work: each
-// adds to all rows, but only to the outputs of its group.
+// Sums for the gradient. Threads share the work: outputs are divided into groups, and positions
+// into parts. Each thread adds the positions of its part to the outputs of its group; every part
+// has rows of its own, which are added up in the end.
 class LeadingSums {
  public:
-  // Starts from a gradient, (n weights,).
-  LeadingSums(const WeightLayout& layout, const double* gradient, int64_t n_leading, int n_threads,
-              Stop& stop);
+  // Starts from a gradient, (n weights,). max_parts: 1 if the order of the positions matters, or if
+  // there are so few that adding up the parts would take longer than adding up positions
+  LeadingSums(const WeightLayout& layout, const double* gradient, int64_t n_leading, int max_parts,
+              int n_threads, Stop& stop);
 
   int64_t n_leading() const { return n_leading_; }
   const WeightLayout& layout() const { return layout_; }
   int n_groups() const { return n_groups_; }
+  int n_parts() const { return n_parts_; }
   // First output and number of outputs of a group, and the row stride, a multiple of kLanes.
   int first_output(int group) const { return group * width_; }
   int n_outputs(int group) const;
   // (n_leading, width)
-  double* rows(int group) { return rows_.data() + group * n_leading_ * width_; }
+  double* rows(int part, int group) {
+    return rows_.data() + (part * n_groups_ + group) * n_leading_ * width_;
+  }
   int width() const { return width_; }
 
-  // To be called for each group at regular intervals of positions.
-  void add_up(int group);
+  // To be called for each group of a part at regular intervals of positions.
+  void add_up(int part, int group);
   // Writes the sums to the gradient.
   void write(double* gradient, int n_threads, Stop& stop) const;
 
  private:
-  // Of a sum of this attribute and output, within `rows_`, or within `totals_`.
+  // Of a sum of this attribute and output in the first part, within `rows_`, or within `totals_`.
   int64_t place(int64_t row, int64_t n_rows, int32_t output) const {
     return (output / width_ * n_rows + row) * width_ + output % width_;
   }
-  // Calls visit(sum, weight number) for all sums.
+  // Calls visit(sum, stride, weight number) for all sums: of the first part, of the second one at a
+  // distance of `stride`, and so on.
   template <class Sums, class Visit>
   static void for_each(Sums& sums, int n_threads, Stop& stop, Visit visit);
 
@@ -74,12 +80,13 @@ class LeadingSums {
   int64_t n_leading_;
   int width_;  // outputs of a group, a multiple of kLanes
   int n_groups_;
-  LargeVector<double> rows_;  // (n_groups, n_leading, width)
+  int n_parts_;
+  LargeVector<double> rows_;  // (n_parts, n_groups, n_leading, width)
   // Attributes with many weights are those that occur most often. Their rows are summed in two
   // levels, to reduce rounding errors.
   std::vector<int32_t> wide_;      // these attributes, ascending
   std::vector<int32_t> wide_row_;  // (n_leading,) where an attribute is among them, or -1
-  PaddedVector totals_;            // (n_groups, n_wide, width)
+  PaddedVector totals_;            // (n_parts, n_groups, n_wide, width)
 };
 
 }  // namespace hedgerow

@@ -105,7 +105,7 @@ void check_scores(const Linear& linear, int64_t n_leading) {
 
 void check_gradient(const Linear& linear, int64_t n_leading) {
   const auto residuals = random_numbers(linear.n_positions() * linear.n_outputs, -1, 1);
-  const auto start = random_numbers(linear.weight_offsets.back() + linear.n_outputs, -1, 1);
+  auto start = random_numbers(linear.weight_offsets.back() + linear.n_outputs, -1, 1);
   // Results are added to the arrays; the gradient of the biases is last.
   std::vector<double> expected = start;
   const auto n_weights = static_cast<size_t>(linear.weight_offsets.back());
@@ -116,18 +116,26 @@ void check_gradient(const Linear& linear, int64_t n_leading) {
     expected[n_weights + i % linear.n_outputs] += residuals[i];
   Stop never(nullptr);
   const AttributeBlocks blocks(linear.rows(), linear.n_attributes, n_leading, never);
-  const auto add = [&](int n_threads) {
+  const auto add = [&](double bound, int max_parts, int n_threads) {
     Stop stop(nullptr);
     std::vector<double> gradient = start;
-    LeadingSums sums(linear.layout(), gradient.data(), n_leading, n_threads, stop);
+    LeadingSums sums(linear.layout(), gradient.data(), n_leading, max_parts, n_threads, stop);
     blocks.add_gradient(residuals.data(), sums, gradient.data(), gradient.data() + n_weights,
-                        {SumGrid(0.0), nullptr}, n_threads, stop);
+                        {SumGrid(bound), nullptr}, n_threads, stop);
     sums.write(gradient.data(), n_threads, stop);
     return gradient;
   };
-  const std::vector<double> found = add(1);
+  const std::vector<double> found = add(0.0, 1, 1);
   CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-10);
-  CHECK(add(3) == found);
+  CHECK(add(0.0, 1, 3) == found);
+  CHECK(add(0.0, 4, 3) == found);
+  // On a grid, sums do not depend on the order, and positions may be divided into parts.
+  const double bound = 0x1p14;
+  for (double& number : start) number = SumGrid(bound).round(number);
+  const std::vector<double> exact = add(bound, 1, 1);
+  CHECK_NEAR(largest_difference(exact, expected), 0.0, 1e-6);
+  for (const int max_parts : {1, 2, 7})
+    for (const int n_threads : {2, 3, 20}) CHECK(add(bound, max_parts, n_threads) == exact);
 }
 
 void check_seen_pairs(const Linear& linear) {

@@ -59,6 +59,16 @@ TEST(threads_stay) {
   CHECK(seen.size() == 3);
 }
 
+// Whether calls need them all, more of them or none.
+TEST(threads_that_are_started_in_advance) {
+  for (const int n_started : {2, 6, 9})
+    for (const int n_threads : {0, 1, 3, 9, 12}) {
+      const ThreadPool pool(n_started);
+      for (int round = 0; n_threads > 0 && round < 3; ++round)
+        CHECK(runs_every_task(20, n_threads));
+    }
+}
+
 // Those that have begun by then are waited for, and no other begins.
 TEST(helpers_that_are_dismissed) {
   const ThreadPool pool;
@@ -96,7 +106,7 @@ TEST(pools_that_are_at_work) {
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_THREAD__)
 // The threads do not exist, so others are started, and the old ones are not waited for.
 TEST(pools_of_a_process_that_forked) {
-  auto pool = std::make_unique<ThreadPool>();
+  auto pool = std::make_unique<ThreadPool>(6);
   CHECK(runs_every_task(7, 3));
   const pid_t child = fork();
   if (child == 0) {

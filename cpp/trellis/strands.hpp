@@ -119,7 +119,7 @@ class StrandGroups {
 
  private:
   static constexpr int64_t kMaxChunks = 64;
-  static constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels
+  static constexpr int64_t kMinChunkWork = 1 << 12;  // positions x labels
 
   std::vector<Group> groups_;
   std::vector<size_t> bounds_{0};  // (n_chunks + 1,) first group of each chunk, then their number

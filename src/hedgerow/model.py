@@ -31,11 +31,14 @@ from hedgerow.potentials import (
 from hedgerow.potentials.scoring import score, sum_arcs
 from hedgerow.raw_data import RawData
 from hedgerow.relational import RelationalFeatures
-from hedgerow.sequences import Schema, Sequences
+from hedgerow.sequences import Schema, Sequences, cut_runs
 from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
 
 __all__ = ["Inputs", "Model"]
+
+# Random numbers are drawn for about this many positions at a time, which decides what a seed gives.
+DRAWN_AT_ONCE = 1 << 16
 
 Answer = TypeVar("Answer")
 Number = TypeVar("Number", bound=np.generic)
@@ -281,10 +284,16 @@ class Model(LazyAttributes):
         self, inputs: Inputs, n: int, random: np.random.RandomState, *, n_threads: int
     ) -> NDArray[np.int32]:
         """Codes of n random labellings, (n, N)."""
+        offsets = inputs.sequences.offsets
+        runs = [offsets[stop] - offsets[first] for first, stop in cut_runs(offsets, DRAWN_AT_ONCE)]
+        uniforms = np.concatenate([random.random_sample((n, size)) for size in runs], axis=1)
+        begin = 0
 
         def draw(part: Scores) -> NDArray[np.int32]:
-            uniforms = random.random_sample((n, part.n_positions))
-            return trellis.sample(part, uniforms, n_threads=n_threads)
+            nonlocal begin
+            own = slice(begin, begin + part.n_positions)
+            begin = own.stop
+            return trellis.sample(part, uniforms[:, own], n_threads=n_threads)
 
         return np.concatenate(self._answer(inputs, n_threads, draw), axis=1)
 

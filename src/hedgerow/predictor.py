@@ -28,6 +28,9 @@ from hedgerow.weighting import read_sample_weight
 
 __all__ = ["Labeller", "Predictor"]
 
+# While this many sequences are read, threads are started that label them.
+MANY_SEQUENCES = 1000
+
 
 class Labeller(Protocol):
     """Anything that predicts labels and marginals, such as `hedgerow.model.Model`."""
@@ -154,7 +157,8 @@ class Predictor(Shown):
         """
         check_decode(decode)
         raw = RawData(X, None, groups, parents, base_scores, X_base)
-        with _core.ThreadPool():
+        is_long = isinstance(X, list) and len(X) >= MANY_SEQUENCES
+        with _core.ThreadPool(self._n_threads if is_long else 1):
             inputs = read_inputs(self, raw, known)
             codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
             labels = self.model_.labels.decode(codes, n_threads=self._n_threads)

@@ -370,6 +370,10 @@ class Sequences:
         """
         if self.flat:
             return array
+        lengths = self.lengths
+        if len(lengths) > 0 and (lengths == lengths[0]).all():
+            rows = array.reshape(len(lengths), int(lengths[0]), *array.shape[1:])
+            return list(rows)  # faster than slices
         bounds = self.offsets.tolist()
         return list(map(array.__getitem__, map(slice, bounds[:-1], bounds[1:])))
 

@@ -181,7 +181,10 @@ def test_flat_answers_are_those_of_a_list(some):
     assert_same([crf.predict(X[0], known=known[0])], crf.predict(X[:1], known=known[:1]))
 
 
-SIZES = {LinearCRF: "linear.weights.BATCH_BYTES", TreeCRF: "potentials.node_trees.BATCH"}
+SIZES = {
+    LinearCRF: ["linear.weights.BATCH_BYTES"],
+    TreeCRF: ["potentials.node_trees.BATCH", "potentials.node_trees.BATCH_BYTES"],
+}
 
 
 @pytest.mark.parametrize(
@@ -203,12 +206,12 @@ def test_batches_of_scores_do_not_matter(monkeypatch, estimator, parameters, siz
     crf = fit()
 
     def ask():
-        # One labelling at a time: of several, all would be drawn for one batch after the other.
         figures = crf.log_likelihood(X, known), crf.score(X, known)
-        return *figures, *answers(crf, X, 1), *answers(crf, X, 1, known=known)
+        return *figures, *answers(crf, X, 2), *answers(crf, X, 2, known=known)
 
     whole = ask()
-    monkeypatch.setattr(f"hedgerow.{SIZES[estimator]}", size)
+    for name in SIZES[estimator]:
+        monkeypatch.setattr(f"hedgerow.{name}", size)
     assert_same(ask(), whole)
     apart = fit()
     assert apart.loss_ == pytest.approx(crf.loss_, rel=1e-10)

@@ -31,6 +31,9 @@ LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
 # Exponent of the largest power of two by which bounds are multiplied.
 LARGEST_POWER = 500
+# Threads sum up parts of the positions if there are this many attributes for each dense row of a
+# part.
+ATTRIBUTES_PER_ROW = 8
 
 Leading = TypeVar("Leading", _core.LeadingWeights, _core.LeadingSums)
 
@@ -107,6 +110,10 @@ class LinearLoss:
             for batch in batches(rows, targets.offsets, n_scores)
         ]
         self.value_powers = _find_powers(scaling.scale_rows(rows), targets.comm)
+        self.max_parts = 1
+        if self.value_powers is None or (self.value_powers < 2.0**LARGEST_POWER).all():
+            n_rows = min(self.n_leading, rows.n_columns)
+            self.max_parts += len(rows.indices) // (ATTRIBUTES_PER_ROW * max(1, n_rows))
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
@@ -155,7 +162,7 @@ class LinearLoss:
         return _WeightRows(labels, edges, weights.biases)
 
     def leading(
-        self, kind: Callable[..., Leading], layout: WeightLayout, vector: Vector
+        self, kind: Callable[..., Leading], layout: WeightLayout, vector: Vector, *options: int
     ) -> Leading:
         """Weights or sums, with dense rows for the first attributes."""
         return kind(
@@ -165,6 +172,7 @@ class LinearLoss:
             vector,
             self.n_leading,
             self.n_threads,
+            *options,
         )
 
     def score(self, part: Part, weights: _WeightRows, arcs: Vector) -> Scores:
@@ -265,10 +273,12 @@ class _Sums:
         self._arc_sums = np.zeros(self._trellis.arc_shape)
         self._layout = loss.layout
         labels, edges = loss.layout.labels, loss.layout.edges
-        self._labels = loss.leading(_core.LeadingSums, labels, self._sums.attributes)
+        self._labels = loss.leading(
+            _core.LeadingSums, labels, self._sums.attributes, loss.max_parts
+        )
         self._edges = None
         if edges is not None:
-            self._edges = loss.leading(_core.LeadingSums, edges, self._sums.edges)
+            self._edges = loss.leading(_core.LeadingSums, edges, self._sums.edges, loss.max_parts)
 
     def add(self, part: Part, slopes: Slopes) -> None:
         """Add the slopes of a part's scores."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
 from hedgerow.sequences import Schema, Sequences
 
 ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
-
-# The array that a view shows a part of.
-BASE = attrgetter("base")
 
 # Objects that NumPy would convert to numbers, although they are not numbers.
 NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -62,18 +58,15 @@ def join_plain_arrays(
     Returns their lengths, and all rows with a dtype that represents them; None for other arrays.
     Adjacent pieces of one array, as returned by `numpy.split`, are not copied.
     """
-    if set(map(type, blocks)) != {np.ndarray}:
-        return None
-    measured = _core.measure_blocks(blocks)
+    first = blocks[0]
+    measured = _core.measure_blocks(blocks) if type(first) is np.ndarray else None
     if measured is None:
         return None
-    lengths, are_adjacent = measured
-    first = blocks[0]
+    lengths, are_pieces = measured
     shape = int(lengths.sum()), *first.shape[1:]
     if first.dtype != dtype:
         return lengths, np.concatenate(blocks, out=np.empty(shape, dtype))
-    are_pieces = first.base is not None and {*map(id, map(BASE, blocks))} == {id(first.base)}
-    if are_adjacent and are_pieces:
+    if are_pieces:
         strides = [dtype.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         joined = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
     else:

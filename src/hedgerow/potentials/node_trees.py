@@ -24,8 +24,9 @@ from hedgerow.trellis import Trellis
 
 __all__ = ["NodeTrees"]
 
-# Number of positions that are scored at a time.
+# At least this many positions are scored at a time, and as many as take about this many bytes.
 BATCH = 1 << 16
+BATCH_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +55,8 @@ class NodeTrees(Potential):
         return asked
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """Bins take more memory than scores."""
-        return BATCH
+        """As many as fit into some memory: bins, scores and probabilities."""
+        return max(BATCH, BATCH_BYTES // (self.columns.n_columns + 16 * trellis.n_labels))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
         """Values are used directly or binned in batches, so that bins take little memory."""
