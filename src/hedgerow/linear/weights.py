@@ -16,7 +16,7 @@ from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows, cut_runs
 
 # Maximum number of bytes for the scores of one batch of sequences: small enough for the cache.
-BATCH_BYTES = 1 << 23
+BATCH_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
