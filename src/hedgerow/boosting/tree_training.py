@@ -246,6 +246,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             needs_mixing(run, training.grammar) and inference(run).empty_mixing(run) is not None
         )
         self._gradients: NDArray[np.float64] | None = None
+        self._observed: Observed | None = None  # then the slopes are still marginals
         self._known: Slopes | None = None  # those of the last measurement
 
     def learn_from(self, data: _core.TreeData) -> None:
@@ -291,7 +292,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes overwrite the marginals, unless they have their own array."""
+        """Slopes overwrite the marginals, unless they have their own array or wait for examples."""
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
         found.drop_mixing()
@@ -301,9 +302,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
         slopes, codes = self._known, found.observed_codes()
         if codes is not None and self.settings.newton and not self.settings.have_directions:
-            # Most slopes are too small to learn from: examples find their own.
-            gammas = mixing.nodes.reshape(len(codes), -1)
-            self._slopes, self._curvatures = probabilities, gammas
+            # Few slopes are large enough to learn from: examples compute their own.
+            gammas = mixing.nodes
+            self._slopes = probabilities
+            self._curvatures = gammas if gammas.ndim == 2 else gammas[:, None]
             self._observed = Observed(codes, (rate, MODEST))
             patterns = self.trellis.pattern_sums(found.arc_slopes())
             return PatternSlopes(patterns, pattern_curvatures, 1.0)

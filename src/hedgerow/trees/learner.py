@@ -179,7 +179,9 @@ class TreeLearner(Learner):
             If given, ``gradients`` are probabilities, which it turns into gradients, and
             ``curvatures`` are gammas.
         """
-        counts = {} if observed is None else {"observed": observed.codes, "rule": observed.rule}
+        counts: dict[str, Any] = {}
+        if observed is not None:
+            counts = {"observed": observed.codes, "rule": observed.rule}
         examples = _core.Examples(
             gradients,
             curvatures,
