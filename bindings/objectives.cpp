@@ -41,8 +41,7 @@ void write_curvatures(Table probabilities,
                              gammas.data(),
                              by_label,
                              data_or_null(scales),
-                             rate,
-                             modest};
+                             {rate, modest}};
   run_kernel([&](Stop& stop) { fill_curvatures(table, out.data(), n_threads, stop); });
 }
 

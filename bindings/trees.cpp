@@ -57,14 +57,13 @@ UnitBits read_unit_bits(std::pair<int, int> bits) {
   return {bits.first, bits.second};
 }
 
-std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
-                                        double trim, std::optional<Doubles> scales,
-                                        OptionalArray<const uint8_t, 1> selected, double share,
-                                        double negative_ratio, NegativeWeight negative_weight,
-                                        std::optional<Codes> codes, uint64_t key,
-                                        const Identities& identities, double bound, bool opposite,
-                                        int n_threads, std::shared_ptr<MemoryPool> pool,
-                                        nb::object comm, std::pair<int, int> unit_bits) {
+std::unique_ptr<Examples> read_examples(
+    Table gradients, Array<const float, 2> curvatures, double trim, std::optional<Doubles> scales,
+    OptionalArray<const uint8_t, 1> selected, double share, double negative_ratio,
+    NegativeWeight negative_weight, std::optional<Codes> codes, uint64_t key,
+    const Identities& identities, double bound, bool opposite, int n_threads,
+    std::shared_ptr<MemoryPool> pool, nb::object comm, std::pair<int, int> unit_bits,
+    std::optional<Codes> observed, std::pair<float, float> rule) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
@@ -75,7 +74,8 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
   check_shape(identities, {n_positions}, "identities must have an entry for each position");
   check(share > 0.0, "a share of the examples must be above 0");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
-  if (codes) check_codes(*codes, n_positions, n_outputs, n_threads);
+  for (const auto& known : {codes, observed})
+    if (known) check_codes(*known, n_positions, n_outputs, n_threads);
   check(!opposite || (n_outputs == 2 && !(negative_ratio > 0.0)),
         "opposite outputs need exactly two outputs, without sampling of negative examples");
   const DerivativeTable table{static_cast<int64_t>(n_positions),
@@ -83,7 +83,9 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                               gradients.data(),
                               curvatures.data(),
                               curvatures.shape(1) == n_outputs,
-                              opposite};
+                              opposite,
+                              data_or_null(observed),
+                              {rule.first, rule.second}};
   const Sampling sampling{trim,
                           data_or_null(scales),
                           data_or_null(selected),
@@ -402,7 +404,11 @@ void bind_trees(nb::module_& module) {
            optional_array("codes") = nb::none(), nb::arg("key") = 0,
            optional_array("identities") = nb::none(), nb::arg("bound") = 0.0,
            nb::arg("opposite") = false, nb::arg("n_threads"), nb::arg("pool").none() = nb::none(),
-           nb::arg("comm").none() = nb::none(), nb::arg("unit_bits") = kUnitBits)
+           nb::arg("comm").none() = nb::none(), nb::arg("unit_bits") = kUnitBits,
+           optional_array("observed") = nb::none(), nb::arg("rule") = std::pair(1.0f, 0.0f),
+           "With ``observed`` codes, ``gradients`` are probabilities, from which 1 is subtracted\n"
+           "at the observed outputs, and ``curvatures`` are gammas: see `fill_curvatures`, whose\n"
+           "rate and modest gamma are the ``rule``.")
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"), nb::arg("unit_bits") = kUnitBits)
       .def("of_output", &arrays_of_output, nb::arg("output"))

@@ -43,7 +43,15 @@ HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes
 }
 template <class Vector>
 HEDGEROW_INLINE Vector broadcast_to(double x) {
+#if defined(__clang__) || __GNUC__ >= 12
+  const Vector first{x};
+  if constexpr (sizeof(Vector) == sizeof(EightLanes))
+    return __builtin_shufflevector(first, first, 0, 0, 0, 0, 0, 0, 0, 0);
+  else
+    return __builtin_shufflevector(first, first, 0, 0, 0, 0);
+#else
   return x - Vector{};
+#endif
 }
 
 namespace exp_detail {
@@ -108,6 +116,11 @@ HEDGEROW_INLINE Vector exp_moderate(Vector x) {
       r2 * ((0x1.55555555194d1p-5 + r * 0x1.11120af705254p-7) + r2 * 0x1.6c17bb51f57d5p-10);
   return power + power * (r + r2 * rest);
 }
+// The same for x <= 0, but 0 below -700.
+template <class Vector>
+HEDGEROW_INLINE Vector exp_below_zero(Vector x) {
+  return x < -700.0 ? Vector{} : exp_moderate(x);
+}
 
 #else
 
@@ -121,6 +134,7 @@ HEDGEROW_INLINE Lanes exp_moderate(Lanes x) {
   for (int i = 0; i < kLanes; ++i) x.v[i] = std::exp(x.v[i]);
   return x;
 }
+HEDGEROW_INLINE Lanes exp_below_zero(Lanes x) { return exp_moderate(x); }
 
 #endif
 

@@ -5,29 +5,12 @@
 namespace hedgerow {
 namespace {
 
-constexpr double kSmallestCurvature = 1e-16;
-
-// The larger and the smaller of two, as std::max and std::min, which clones may not inline.
-template <class Number>
-HEDGEROW_INLINE Number larger(Number a, Number b) {
-  return a < b ? b : a;
-}
-template <class Number>
-HEDGEROW_INLINE Number smaller(Number a, Number b) {
-  return b < a ? b : a;
-}
-
 // Those of n labels, of one position or of several. gammas: of each label, or one for all
 template <bool by_label>
 HEDGEROW_INLINE void fill_row(const double* HEDGEROW_RESTRICT p,
                               const float* HEDGEROW_RESTRICT gammas, int64_t n, double scale,
-                              float rate, float modest, float* HEDGEROW_RESTRICT out) {
-  for (int64_t k = 0; k < n; ++k) {
-    const float full = gammas[by_label ? k : 0];
-    const double gamma = smaller(larger(rate * full, modest), full);
-    const double curvature = gamma * p[k] * (1.0 - p[k]);
-    out[k] = static_cast<float>(scale * larger(curvature, kSmallestCurvature));
-  }
+                              CurvatureRule rule, float* HEDGEROW_RESTRICT out) {
+  for (int64_t k = 0; k < n; ++k) out[k] = rule.curvature(p[k], gammas[by_label ? k : 0], scale);
 }
 
 HEDGEROW_CLONES void fill_rows(const CurvatureTable& table, int64_t first, int64_t end,
@@ -36,7 +19,7 @@ HEDGEROW_CLONES void fill_rows(const CurvatureTable& table, int64_t first, int64
   if (table.gammas_by_label && table.scales == nullptr) {
     const int64_t begin = first * n_labels;
     fill_row<true>(table.probabilities + begin, table.gammas + begin, (end - first) * n_labels, 1.0,
-                   table.rate, table.modest, out + begin);
+                   table.rule, out + begin);
     return;
   }
   for (int64_t t = first; t < end; ++t) {
@@ -44,10 +27,9 @@ HEDGEROW_CLONES void fill_rows(const CurvatureTable& table, int64_t first, int64
     const double scale = table.scales == nullptr ? 1.0 : table.scales[t];
     float* row = out + t * n_labels;
     if (table.gammas_by_label)
-      fill_row<true>(p, table.gammas + t * n_labels, n_labels, scale, table.rate, table.modest,
-                     row);
+      fill_row<true>(p, table.gammas + t * n_labels, n_labels, scale, table.rule, row);
     else
-      fill_row<false>(p, table.gammas + t, n_labels, scale, table.rate, table.modest, row);
+      fill_row<false>(p, table.gammas + t, n_labels, scale, table.rule, row);
   }
 }
 

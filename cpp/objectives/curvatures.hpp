@@ -4,8 +4,26 @@
 #include <cstdint>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 
 namespace hedgerow {
+
+// How gammas are used for the curvatures of labels with probability p,
+//   scale * max(g p (1 - p), 1e-16) with g = min(max(rate * gamma, modest), gamma):
+// labels that are certain have some curvature too.
+struct CurvatureRule {
+  static constexpr double kSmallest = 1e-16;
+  float rate;    // how much of each gamma counts,
+  float modest;  // where it is otherwise at most this
+
+  // By comparisons, as clones may not inline std::max and std::min.
+  HEDGEROW_INLINE float curvature(double p, float full, double scale) const {
+    const float raised = rate * full < modest ? modest : rate * full;
+    const double gamma = full < raised ? full : raised;
+    const double found = gamma * p * (1.0 - p);
+    return static_cast<float>(scale * (found < kSmallest ? kSmallest : found));
+  }
+};
 
 // Probabilities of K labels at N positions, and the gammas of labels.
 struct CurvatureTable {
@@ -15,12 +33,10 @@ struct CurvatureTable {
   const float* gammas;          // (N, K), or (N,) for all labels alike
   bool gammas_by_label;
   const double* scales;  // (N,) weight of each position; null: all 1
-  float rate;            // how much of each gamma counts,
-  float modest;          // where it is otherwise at most this
+  CurvatureRule rule;
 };
 
-// out (N, K) = scale * max(g p (1 - p), 1e-16) with g = min(max(rate * gamma, modest), gamma):
-// labels that are certain have some curvature too.
+// out: (N, K)
 void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

@@ -92,6 +92,22 @@ TEST(which_take_part) {
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
 }
 
+// Of probabilities and observed outputs, the second of which is unknown.
+TEST(counts) {
+  const std::vector<double> probabilities{0.75, 0.25, 0.5, 0.5, 0.125, 0.875};
+  const std::vector<float> gammas{8, 2, 10};
+  const std::vector<int32_t> observed{0, -1, 0};
+  const DerivativeTable table{3,     2,     probabilities.data(), gammas.data(),
+                              false, false, observed.data(),      {0.5f, 3.0f}};
+  Stop stop(nullptr);
+  const Examples examples(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, kExamplesPool, 2, stop);
+  const std::span<const Derivatives> first = examples.of_output(0), second = examples.of_output(1);
+  CHECK(first.size() == 2 && first[0].position == 1 && first[1].position == 2);
+  CHECK(first[0].gradient == 0.5f && first[1].gradient == -0.875f);
+  CHECK(first[0].curvature == 0.5f && first[1].curvature == 5 * 0.109375f);
+  CHECK(second.size() == 2 && second[1].position == 2 && second[1].gradient == 0.875f);
+}
+
 // All examples of the observed label, and about as many others as the ratio says, which count for
 // more.
 TEST(stratified) {

@@ -9,6 +9,7 @@
 #include "simd_exp.hpp"
 #include "simd_float.hpp"
 #include "tests/check.hpp"
+#include "trellis/node_factors.hpp"
 #include "trellis/sums.hpp"
 #include "usable_numbers.hpp"
 
@@ -66,6 +67,10 @@ TEST(lanes) {
   for (double x = -700.0; x <= 700.0; x += 0.37)
     CHECK_NEAR(lane(exp_moderate(broadcast(x)), 2) / std::exp(x), 1.0, 5e-16);
   CHECK(std::isnan(lane(exp_moderate(broadcast(std::nan(""))), 1)));
+  CHECK(std::isnan(lane(exp_below_zero(broadcast(std::nan(""))), 1)));
+  CHECK(lane(exp_below_zero(broadcast(-699.0)), 1) == lane(exp_moderate(broadcast(-699.0)), 1));
+  for (const double x : {-701.0, -1e300, -kInfinity})
+    CHECK(lane(exp_below_zero(broadcast(x)), 3) < 1e-300);
   const double numbers[] = {3.0, -1.0, 7.0, 2.0, 5.0, 6.0};
   const Lanes lanes = load(numbers);
   CHECK(sum_lanes(lanes) == 11.0 && max_lane(lanes) == 7.0 && min_lane(lanes) == -1.0);
@@ -116,6 +121,30 @@ TEST(rows) {
       row.copy_from_padded(padding.data(), inner, copy.data() + r * n);
     }
     CHECK(copy == rows);
+  }
+}
+
+// Exponentials of rows of n scores, of which nothing but the slack is written past the end.
+TEST(node_factors) {
+  for (int n = 1; n <= 35; ++n) {
+    context = std::to_string(n) + " numbers";
+    const int n_rows = 3;
+    std::vector<double> nodes(size_t{n_rows} * n), maxima(n_rows);
+    std::vector<double> factors(size_t{n_rows} * padded(n) + kFactorSlack, -1.0);
+    for (double& x : nodes) x = uniform(-20, 20);
+    if (n > 1) nodes[n - 1] = -kInfinity;
+    fill_node_factors(nodes.data(), n_rows, n, factors.data(), maxima.data());
+    for (int t = 0; t < n_rows; ++t) {
+      const double* row = nodes.data() + t * n;
+      CHECK(maxima[t] == *std::max_element(row, row + n));
+      for (int k = 0; k < padded(n); ++k) {
+        const double expected = k < n ? std::exp(row[k] - maxima[t]) : 0.0;
+        CHECK_NEAR(factors[t * padded(n) + k], expected, 5e-16 * expected);
+      }
+    }
+    nodes[n / 2] = std::nan("");
+    fill_node_factors(nodes.data(), n_rows, n, factors.data(), maxima.data());
+    CHECK(n == 1 || std::isnan(factors[n / 2]));
   }
 }
 

@@ -46,6 +46,11 @@ void flag_examples(const DerivativeTable& table, const Sampling& sampling, int64
       flag_large(table.gradients + t * n_outputs, n_outputs, sampling.trim * sampling.scales[t],
                  flags + t * n_outputs);
   }
+  for (int64_t t = begin; t < end && table.observed != nullptr; ++t) {
+    const int32_t k = table.observed[t];
+    const double limit = sampling.trim * (sampling.scales == nullptr ? 1.0 : sampling.scales[t]);
+    if (k >= 0) flags[t * n_outputs + k] = !(std::abs(table.gradient(t, k)) <= limit);
+  }
   for (int64_t t = begin; t < end; ++t) {
     const bool is_left_out = (sampling.selected != nullptr && !sampling.selected[t]) ||
                              (sampling.scales != nullptr && sampling.scales[t] == 0.0);
@@ -217,7 +222,9 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   PooledArray<uint8_t> flags(pool, table.n_positions * n_outputs);
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-        flag_examples(table, sampling, begin, end, flags.data());
+        constexpr int64_t kTogether = 128;  // stay in the cache
+        for (int64_t t = begin; t < end; t += kTogether)
+          flag_examples(table, sampling, t, std::min(t + kTogether, end), flags.data());
         std::vector<uint16_t> sums(n_outputs);
         count_flags(flags.data() + begin * n_outputs, end - begin, n_outputs, sums.data(),
                     firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs);
@@ -231,9 +238,9 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
         for (int k = 0; k < n_outputs; ++k)
           next[k] = by_output_[k].data() + firsts[begin / kPositionsPerTask * n_outputs + k];
         const auto take = [&, places = next.data()](int64_t in_piece, int64_t k) {
-          const int64_t t = begin + in_piece, at = t * n_outputs + k;
-          *places[k]++ = {static_cast<int32_t>(t), static_cast<float>(table.gradients[at]),
-                          table.curvatures[table.curvatures_by_output ? at : t]};
+          const int64_t t = begin + in_piece;
+          *places[k]++ = {static_cast<int32_t>(t), static_cast<float>(table.gradient(t, k)),
+                          table.curvature(t, k)};
         };
         for_each_flag(flags.data() + begin * n_outputs, end - begin, n_outputs, take);
       });

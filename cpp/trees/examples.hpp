@@ -11,6 +11,7 @@
 
 #include "crew.hpp"
 #include "memory_pool.hpp"
+#include "objectives/curvatures.hpp"
 #include "parallel.hpp"
 #include "sum_grid.hpp"
 #include "trees/sum.hpp"
@@ -35,6 +36,21 @@ struct DerivativeTable {
   // There are two outputs, with opposite gradients and the same curvatures: the examples of the
   // second say all.
   bool is_opposite = false;
+  // (N,) the observed output, -1: none. If given, `gradients` are probabilities, from which 1 is to
+  // be subtracted at the observed output, and `curvatures` are gammas, so that no more is computed
+  // than what the examples need.
+  const int32_t* observed = nullptr;
+  CurvatureRule rule{};
+
+  double gradient(int64_t t, int64_t k) const {
+    const double number = gradients[t * n_outputs + k];
+    return observed != nullptr && observed[t] == k ? number - 1.0 : number;
+  }
+  float curvature(int64_t t, int64_t k) const {
+    const int64_t at = t * n_outputs + k;
+    const float number = curvatures[curvatures_by_output ? at : t];
+    return observed == nullptr ? number : rule.curvature(gradients[at], number, 1.0);
+  }
 };
 
 // Weights of sampled negative examples (of labels not observed): unbiased; 1; or balanced with the

@@ -5,6 +5,7 @@
 
 #include "simd.hpp"
 #include "trellis/backward_mixing.hpp"
+#include "trellis/node_factors.hpp"
 #include "trellis/scaled_loops.hpp"
 #include "trellis/single_loops.hpp"
 #include "trellis/sums.hpp"
@@ -113,13 +114,26 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       waiting_pairs_(scores.n_labels) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
-  block_.resize(block_rows_ * stride);
+  block_.resize(block_rows_ * stride + kFactorSlack);
   maxima_.resize(block_rows_);
   if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
   if (arcs.single) single_rows_.resize(SingleRows::size(arcs.floats) + 2 * arcs.floats);
   if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
   sums_.resize(stride * stride);
+}
+
+// In training, the last digits of the factors do not matter.
+HEDGEROW_CLONES
+void ScaledChain::fill_block(int64_t sequence, int64_t first) {
+  const int n_labels = scores_.n_labels;
+  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
+  const int64_t length = scores_.length(sequence);
+  if (arcs_.single)
+    fill_node_factors(nodes + first * n_labels, std::min(block_rows_, length - first), n_labels,
+                      block_.data(), maxima_.data());
+  else
+    fill_factors(nodes, Row(n_labels), first, length, block_.data(), maxima_.data());
 }
 
 void ScaledChain::keep_tables() {
@@ -173,7 +187,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     const double* nodes = all_nodes + t * n_labels;
     const int64_t in_block = t & (block_rows_ - 1);
     if (t % kCheckEvery == 0) stop.check();
-    if (in_block == 0) fill_factors(all_nodes, row, t, length, block_.data(), maxima_.data());
+    if (in_block == 0) fill_block(sequence, t);
     const double* factors = block_.data() + in_block * stride;
     const double maximum_node = maxima_[in_block];
     if (!(maximum_node > -kInfinity)) return false;
@@ -243,7 +257,6 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   double* waiting_after = waiting + kWaitingRows * static_cast<int64_t>(stride);
   const Row row(n_labels);
   const Lanes padding = padding_ones(n_labels);
-  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !sums_.empty(), edges = edges_.given();
@@ -271,8 +284,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
 
     // forward() has left the factors of the last block; those of other blocks are recomputed.
     const int64_t in_block = t & (block_rows_ - 1);
-    if (in_block == block_rows_ - 1 && t + 1 < length)
-      fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
+    if (in_block == block_rows_ - 1 && t + 1 < length) fill_block(sequence, t - in_block);
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
     if (t + 1 < length && (each_pair ? pairs.wanted_in_double() : pairs.wanted())) {

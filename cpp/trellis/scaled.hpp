@@ -79,6 +79,8 @@ class ScaledChain {
   void add_pair_curvature(double* pair_curvature) const;
 
  private:
+  // Computes the factors of the block of positions from `first` on.
+  void fill_block(int64_t sequence, int64_t first);
   void keep_tables();
   void restore_tables();
 
@@ -91,7 +93,7 @@ class ScaledChain {
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
   int64_t block_rows_;
-  PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
+  PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block, and slack
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
   PaddedVector rows_;           // (6, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added

@@ -93,14 +93,24 @@ class SinglePairs {
   // Without the curvature of those that are rounded to 0 as their label before is too unlikely.
   // weight: of the curvature
   HEDGEROW_INLINE void add_rows(double weight) const {
-    const PairTables out = out_;
-    const float* arcs = arcs_.single_to_next.data();
-    for (int64_t j = 0; j < n_labels_ && out.wanted(); ++j, arcs += arcs_.floats) {
-      if (out.curvature != nullptr && weight * reach_[j] >= least())
-        add_pair_row<true>(rows_, n_, j, arcs, out, weight, arcs_.stride);
-      else if (out.sums != nullptr)
-        add_pair_row<false>(rows_, n_, j, arcs, out, weight, arcs_.stride);
-    }
+    const SingleRows rows = rows_;
+    const double least = this->least();
+    const int n = n_, n_labels = out_.wanted() ? n_labels_ : 0, stride = arcs_.stride;
+    const float* reach = reach_;
+    for_each_block(rows.stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+      PairTables out = out_;
+      if (out.sums != nullptr) out.sums += c;
+      if (out.curvature != nullptr) out.curvature += c;
+      const float* arcs = arcs_.single_to_next.data() + c;
+      for (int64_t j = 0; j < n_labels; ++j, arcs += rows.stride) {
+        if (out.curvature != nullptr && weight * reach[j] >= least)
+          add_pair_block<kVectors, true>(rows, n, j, c, arcs, out, weight, stride - c);
+        else if (out.sums != nullptr)
+          add_pair_block<kVectors, false>(rows, n, j, c, arcs, out, weight, stride - c);
+        if (out.sums != nullptr) out.sums += stride;
+        if (out.curvature != nullptr) out.curvature += stride;
+      }
+    });
   }
 
   const ScaledArcs& arcs_;
@@ -125,7 +135,6 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
   const SingleRows rows(single_rows_.data(), floats);
   float* ones = single_rows_.data() + SingleRows::size(floats);  // beta of the last position
   const Row row(n_labels);
-  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
@@ -142,8 +151,7 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
   for (int64_t t = length - 1; t >= 0; --t) {
     if (t % kCheckEvery == 0) stop.check();
     const int64_t in_block = t & (block_rows_ - 1);
-    if (in_block == block_rows_ - 1 && t + 1 < length)
-      fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
+    if (in_block == block_rows_ - 1 && t + 1 < length) fill_block(sequence, t - in_block);
     const double* factors = block_.data() + in_block * stride;
     const bool last = t + 1 == length;
     const int64_t at = pairs.at(), next = last ? at : at + floats;

@@ -137,48 +137,46 @@ struct SingleRows {
   int stride;
 };
 
-// With the sums over n rows of outer products, of one label before j and all labels:
+// With the sums over n rows of outer products, of one label before j and some labels from c on:
 //   sums += weight arcs * outer(before, after),
 //   curvature += curved * (arcs * outer(weighted, after) - arcs^2 * outer(squares, after_squares)),
-// rounded to grids. arcs: (stride,) floats; curved: weight of the curvature; n_columns: of the
-// tables
-template <bool kCurved>
-HEDGEROW_INLINE void add_pair_row(const SingleRows& rows, int n, int64_t j, const float* arcs,
-                                  const PairTables& out, double curved, int n_columns) {
-  for_each_block(rows.stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-    Floats plain[kVectors], linear[kVectors], square[kVectors];
-    for (int v = 0; v < kVectors; ++v) plain[v] = linear[v] = square[v] = broadcast(0.0f);
-    for (int w = 0; w < n; ++w) {
-      const int64_t at = int64_t{w} * rows.stride;
-      const Floats factor = broadcast(rows.before()[at + j]);
-      const Floats weighted = broadcast(rows.weighted()[at + j]);
-      const Floats squared = broadcast(rows.squares()[at + j]);
-      for (int v = 0; v < kVectors; ++v) {
-        const Floats after = load(rows.after() + at + c + v * kFloats);
-        plain[v] += factor * after;
-        if constexpr (kCurved) {
-          linear[v] += weighted * after;
-          square[v] += squared * load(rows.after_squares() + at + c + v * kFloats);
-        }
+// rounded to grids. arcs: (kVectors * kFloats,); out: tables from j and c on, of which n_columns
+// are left; curved: weight of the curvature
+template <int kVectors, bool kCurved>
+HEDGEROW_INLINE void add_pair_block(const SingleRows& rows, int n, int64_t j, int c,
+                                    const float* arcs, const PairTables& out, double curved,
+                                    int n_columns) {
+  Floats plain[kVectors], linear[kVectors], square[kVectors];
+  for (int v = 0; v < kVectors; ++v) plain[v] = linear[v] = square[v] = broadcast(0.0f);
+  for (int w = 0; w < n; ++w) {
+    const int64_t at = int64_t{w} * rows.stride;
+    const Floats factor = broadcast(rows.before()[at + j]);
+    const Floats weighted = broadcast(rows.weighted()[at + j]);
+    const Floats squared = broadcast(rows.squares()[at + j]);
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats after = load(rows.after() + at + c + v * kFloats);
+      plain[v] += factor * after;
+      if constexpr (kCurved) {
+        linear[v] += weighted * after;
+        square[v] += squared * load(rows.after_squares() + at + c + v * kFloats);
       }
     }
-    const auto add = [&](double* table, SumGrid grid, double weight,
-                         const Floats* found) HEDGEROW_INLINE_LAMBDA {
-      float numbers[kVectors * kFloats];
-      for (int v = 0; v < kVectors; ++v) store(numbers + v * kFloats, found[v]);
-      table += j * n_columns + c;
-      for (int k = 0; k < kVectors * kFloats && c + k < n_columns; k += kLanes)
-        store(table + k,
-              load(table + k) + grid.round(broadcast(weight) * load_from_floats(numbers + k)));
-    };
-    for (int v = 0; v < kVectors; ++v) {
-      const Floats arc = load(arcs + c + v * kFloats);
-      linear[v] = maximum(arc * (linear[v] - arc * square[v]), broadcast(0.0f));
-      plain[v] = arc * plain[v];
-    }
-    if (out.sums != nullptr) add(out.sums, out.sum_grid, out.weight, plain);
-    if constexpr (kCurved) add(out.curvature, out.curvature_grid, curved, linear);
-  });
+  }
+  const auto add = [&](double* table, SumGrid grid, double weight,
+                       const Floats* found) HEDGEROW_INLINE_LAMBDA {
+    float numbers[kVectors * kFloats];
+    for (int v = 0; v < kVectors; ++v) store(numbers + v * kFloats, found[v]);
+    for (int k = 0; k < kVectors * kFloats && k < n_columns; k += kLanes)
+      store(table + k,
+            load(table + k) + grid.round(broadcast(weight) * load_from_floats(numbers + k)));
+  };
+  for (int v = 0; v < kVectors; ++v) {
+    const Floats arc = load(arcs + v * kFloats);
+    linear[v] = maximum(arc * (linear[v] - arc * square[v]), broadcast(0.0f));
+    plain[v] = arc * plain[v];
+  }
+  if (out.sums != nullptr) add(out.sums, out.sum_grid, out.weight, plain);
+  if constexpr (kCurved) add(out.curvature, out.curvature_grid, curved, linear);
 }
 
 // curvature += weight gamma P (1 - P) for P = before * arcs * after, all rows of the same label

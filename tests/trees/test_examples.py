@@ -50,6 +50,25 @@ def derivatives(draw):
     return made
 
 
+@given(derivatives(), st.integers(1, 3), st.booleans())
+def test_those_of_probabilities_and_observed_labels(made, n_threads, by_label):
+    rng = np.random.default_rng(len(made.gradients))
+    n_positions, n_labels = made.gradients.shape
+    p = rng.dirichlet(np.full(n_labels, 0.3), n_positions)
+    codes = rng.integers(-1, n_labels, n_positions).astype(np.int32)
+    shape = (n_positions, n_labels if by_label else 1)
+    gammas = rng.uniform(1, 20, shape).astype(np.float32)
+    gradients, curvatures = p.copy(), np.empty(p.shape, np.float32)
+    _core.subtract_observed(gradients, codes, None, 1)
+    _core.fill_curvatures(p, gammas if by_label else gammas[:, 0], None, 0.3, 4.0, curvatures, 1)
+    expected = replace(made, gradients=gradients, curvatures=curvatures).examples()
+    counts = vars(made) | {"gradients": p, "curvatures": gammas}
+    examples = _core.Examples(**counts, observed=codes, rule=(0.3, 4.0), n_threads=n_threads)
+    for k in range(n_labels):
+        for found, wanted in zip(examples.of_output(k), expected[k], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
 @given(derivatives(), st.integers(1, 3))
 def test_those_of_small_gradients_and_of_positions_that_do_not_count_are_left_out(made, n_threads):
     scales = np.ones(len(made.gradients)) if made.scales is None else made.scales

@@ -107,6 +107,7 @@ EXAMPLES = {
         ({"codes": None}, "a negative ratio needs codes"),
         ({"codes": np.zeros(2, INT32)}, "codes must have an entry for each position"),
         ({"codes": np.array([0, 2, 0], INT32)}, "a label code is out of range"),
+        ({"observed": np.array([0, 2, 0], INT32)}, "a label code is out of range"),
     ],
 )
 def test_examples(changes, message):

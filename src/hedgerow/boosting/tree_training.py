@@ -21,7 +21,7 @@ from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
-from hedgerow.trees.learner import TreeLearner
+from hedgerow.trees.learner import Observed, TreeLearner
 from hedgerow.trellis import Mixing, Scores
 from hedgerow.trellis.tree_graph import inference
 
@@ -246,6 +246,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             needs_mixing(run, training.grammar) and inference(run).empty_mixing(run) is not None
         )
         self._gradients: NDArray[np.float64] | None = None
+        self._observed: Observed | None = None  # then the slopes are still marginals
         self._known: Slopes | None = None  # those of the last measurement
 
     def learn_from(self, data: _core.TreeData) -> None:
@@ -291,15 +292,24 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes overwrite the marginals, unless they have their own array."""
+        """Slopes overwrite the marginals, unless they have their own array or wait for examples."""
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
         found.drop_mixing()
         probabilities = found.probabilities()
-        self._curvatures = self._find_curvatures(mixing, probabilities)
         expected = self.trellis.pattern_sums(arc_sums)
         pattern_curvatures = self.bound.curvatures(mixing, probabilities, expected)
-        slopes = self._known
+        rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
+        slopes, codes = self._known, found.observed_codes()
+        if codes is not None and self.settings.newton and not self.settings.have_directions:
+            # Few slopes are large enough to learn from: examples compute their own.
+            gammas = mixing.nodes
+            self._slopes = probabilities
+            self._curvatures = gammas if gammas.ndim == 2 else gammas[:, None]
+            self._observed = Observed(codes, (rate, MODEST))
+            patterns = self.trellis.pattern_sums(found.arc_slopes())
+            return PatternSlopes(patterns, pattern_curvatures, 1.0)
+        self._curvatures, self._observed = self._find_curvatures(mixing, probabilities, rate), None
         if slopes is None:
             own = None if objective.has_unit_slopes else self._own_gradients()
             slopes = found.slopes(own)
@@ -320,10 +330,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 
     def grow(self, round_number: int) -> Forest:
         """From slopes and curvatures of the nodes."""
-        return self.learner.grow(self._slopes, self._curvatures, round_number)
+        return self.learner.grow(self._slopes, self._curvatures, round_number, self._observed)
 
     def _find_curvatures(
-        self, mixing: Mixing, probabilities: NDArray[np.float64]
+        self, mixing: Mixing, probabilities: NDArray[np.float64], rate: float
     ) -> NDArray[np.float32]:
         """Curvatures: (N, K), or (N, 1) for first-order boosting."""
         scales, nodes = self.curvature_weights, self.scores.nodes
@@ -332,7 +342,6 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             return ones.astype(np.float32)[:, None]
         # The memory of the next step's scores is unused until then.
         out = self.proposed.nodes.reshape(-1).view(np.float32)[: nodes.size].reshape(nodes.shape)
-        rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
         _core.fill_curvatures(
             probabilities, mixing.nodes, scales, rate, MODEST, out, self.settings.n_threads
         )

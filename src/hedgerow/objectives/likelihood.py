@@ -138,6 +138,11 @@ class Expectations(Measured):
         by_edge = flatten_edges(pairs)
         return EdgeCounts(by_edge, targets.edge_codes(pairs).copy(), targets.weights)
 
+    def observed_codes(self) -> NDArray[np.int32] | None:
+        """All labels, if they are known, and have no weights."""
+        targets = self.targets
+        return targets.codes if targets.partial is None and targets.weights is None else None
+
     def arc_slopes(self) -> NDArray[np.float64]:
         """Expected minus observed counts."""
         assert self.posteriors.arc_sums is not None

@@ -135,6 +135,10 @@ class Measured(ABC):
         """Counts from which the slopes of the edges are computed; None if they are not counts."""
         return None
 
+    def observed_codes(self) -> NDArray[np.int32] | None:
+        """Labels, (N,), if the slopes of the nodes are the marginals, less 1 at these labels."""
+        return None
+
     @abstractmethod
     def arc_slopes(self) -> NDArray[np.float64]:
         """Gradient of the loss with respect to the scores of the arcs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import NegativeWeight, Purpose, Sampling, draw_key, select_positions
 from hedgerow.trees.units import UNIT_BITS, count_bits
 
-__all__ = ["ContextLearner", "GrowthRules", "Learner", "TreeLearner"]
+__all__ = ["ContextLearner", "GrowthRules", "Learner", "Observed", "TreeLearner"]
 
 NEGATIVE_WEIGHTS: dict[NegativeWeight, _core.NegativeWeight] = {
     "unbiased": _core.NegativeWeight.UNBIASED,
@@ -124,6 +125,16 @@ class Learner:
         return draw_key(self.sampling.seed, round_number, purpose)
 
 
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Labels that were observed, and how curvatures are computed from probabilities."""
+
+    codes: NDArray[np.int32]
+    """(N,) The gradient is the probability, less 1 at this label; -1: at none."""
+    rule: tuple[float, float]
+    """The share of each gamma that counts, and the gamma up to which all of it does."""
+
+
 class TreeLearner(Learner):
     """Learner of trees on the input, see `Learner`.
 
@@ -152,6 +163,7 @@ class TreeLearner(Learner):
         gradients: NDArray[np.float64],
         curvatures: NDArray[np.float32],
         round_number: int,
+        observed: Observed | None = None,
     ) -> Forest:
         """The trees of one round; tree k adds to output k.
 
@@ -163,7 +175,13 @@ class TreeLearner(Learner):
             Curvatures, likewise; not negative.
         round_number
             Number of the round, from 0; random numbers depend only on it.
+        observed
+            If given, ``gradients`` are probabilities, which it turns into gradients, and
+            ``curvatures`` are gammas.
         """
+        counts: dict[str, Any] = {}
+        if observed is not None:
+            counts = {"observed": observed.codes, "rule": observed.rule}
         examples = _core.Examples(
             gradients,
             curvatures,
@@ -177,6 +195,7 @@ class TreeLearner(Learner):
             pool=self._pool,
             comm=self.comm if self.comm.size > 1 else None,
             unit_bits=self.unit_bits,
+            **counts,
         )
         if self.comm.size > 1:
             return self._grow_together(examples, round_number)

@@ -1,0 +1,16 @@
+// Exponentials of node scores for training, where their last digits do not matter.
+#pragma once
+
+#include <cstdint>
+
+namespace hedgerow {
+
+// Past the end of the factors, so many numbers may be overwritten.
+inline constexpr int kFactorSlack = 8;
+
+// factors = exp(nodes - max nodes), within 2 ulp, or 0 below exp(-700) and in the padding; maxima:
+// (T,) what was subtracted. nodes: (T, K); factors: (T, padded(K))
+void fill_node_factors(const double* nodes, int64_t n_rows, int n_labels, double* factors,
+                       double* maxima);
+
+}  // namespace hedgerow
