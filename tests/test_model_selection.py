@@ -179,6 +179,8 @@ def test_bad_folds(options, message):
         (SequenceKFold(), (None,), TypeError, "X is of type NoneType; expected a list of 2-D"),
         (SequenceKFold(), ({"a": [1]},), TypeError, "X is of type dict; expected a list of 2-D"),
         (SequenceKFold(), (X, Y, [1]), ValueError, "1 id but X has 11 sequences; pass one id for"),
+        (SequenceKFold(), (X, Y, [None] * 11), ValueError, "at sequence 0; every sequence needs"),
+        (SequenceKFold(), (X, Y, "walk"), TypeError, "expected one id for every sequence"),
         (SequenceKFold(group_column=0), (np.ones(9),), ValueError, "X is 1-D with shape (9,)"),
         (SequenceKFold(group_column="w"), (TABLE,), ValueError, "group_column is 'w', but X has"),
         (

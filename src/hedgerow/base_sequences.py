@@ -58,12 +58,12 @@ def _lacks(X: Any, column: Any) -> bool:
 
 
 @contextmanager
-def of_base() -> Iterator[None]:
-    """Mark an error as one about the features of the base."""
+def of_base(advice: str = "") -> Iterator[None]:
+    """Mark an error as one about the features of the base, and append advice."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"in base: {error}") from error
+        raise type(error)(f"in base: {error}{advice}") from error
 
 
 def check_same_positions(seen: Sequences, sequences: Sequences) -> None:

@@ -148,10 +148,13 @@ class Model(LazyAttributes):
         n_threads: int,
     ) -> Sequences:
         """The same sequences, with the features of this model as the base of another one."""
+        advice = ""
+        if raw.X_base is None and self.schema != sequences.schema:
+            advice = "; if the base was trained on X_base, pass X_base too"
         raw, group_column = data_of_base(raw, sequences, group_column, parents)
         if not self.takes_base_scores:
             raw = replace(raw, base_scores=None)
-        with of_base():
+        with of_base(advice):
             seen = self.read(
                 raw,
                 group_column=group_column,

@@ -101,7 +101,7 @@ def test_strict_schemes_and_labels_that_cannot_be(chunk_model, tmp_path, capsys)
     assert found["log_likelihood"] is None  # the model allows no I-NP at the beginning
     assert "-inf" in run(capsys, "eval", chunk_model, file)
     message = complaint(capsys, "eval", chunk_model, file, "--strict", "XYZ")
-    assert message.startswith("scheme is 'XYZ'; expected None or one of 'IOB2', ")
+    assert message.startswith("scheme is 'XYZ'; expected one of 'IOB2', ")
 
 
 def test_two_models(chunk_model, other_model, test_set, capsys):

@@ -235,7 +235,10 @@ def test_what_is_refused(make, crf, name):
 
 def test_eval_sets_want_them(make):
     fit = make().fit
-    message = "in eval_set: this"
+    message = (
+        "in eval_set: X comes without base_scores, but fit was given base_scores; pass a dict, "
+        "{'X': X, 'y': y, 'base_scores': base_scores}"
+    )
     refuses(ValueError, message, fit, X, Y, base_scores=BASE, eval_set=(X, Y))
     sets = [{"X": X, "y": Y, "base_scores": BASE}]
     refuses(ValueError, "in eval_set: base_scores are given, but", fit, X, Y, eval_set=sets)

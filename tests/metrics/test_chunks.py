@@ -204,7 +204,7 @@ def test_labellings_that_keep_to_their_scheme_are_the_same_leniently_and_strictl
 
 
 def test_wrong_schemes():
-    message = "scheme is 'IOB3'; expected None or one of 'IOB2', 'IOE2', 'IOBES', 'BILOU'"
+    message = "scheme is 'IOB3'; expected one of 'IOB2', 'IOE2', 'IOBES', 'BILOU', or leave it out"
     with pytest.raises(ValueError, match=message):
         chunk_scores([["O"]], [["O"]], scheme="IOB3")
     message = "label 'S-X' does not fit scheme 'IOB2'; expected 'O', or one of B, I with a type, as"

@@ -131,8 +131,8 @@ def parents_for_a_model_of_chains():
 @mistake(
     "A",
     ValueError,
-    "in eval_set: TreeCRF was fitted with parents, and X comes without; pass parents=..., or X",
-    "with the column that parents_column names. For a chain the parents are -1, 0, 1, ...",
+    "in eval_set: X comes without parents, but fit was given parents; pass a dict, {'X': X, 'y':",
+    "y, 'parents': parents}",
 )
 def an_eval_set_without_parents():
     trees().fit(X, Y, parents=PARENTS, eval_set=(X, Y))

@@ -35,8 +35,8 @@ def read_groups(
     -------
     offsets : (S + 1,) int64
     """
-    ids = _read_ids(groups, n_rows, "rows", table)
-    numbers = _to_numbers(ids)
+    ids = _read_ids(groups, n_rows, "row", table)
+    numbers = _to_numbers(ids, "row")
     starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
     first_start: dict[Any, int] = {}
     for number, row in zip(numbers[starts].tolist(), starts.tolist(), strict=True):
@@ -73,16 +73,17 @@ def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
 
     ``items`` is "rows" or "sequences", for the message.
     """
-    ids = _read_ids(groups, n_items, items)
-    _, first, numbers = np.unique(_to_numbers(ids), return_index=True, return_inverse=True)
+    item = items.removesuffix("s")
+    ids = _to_numbers(_read_ids(groups, n_items, item), item)
+    _, first, numbers = np.unique(ids, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[numbers.ravel()]
 
 
-def _read_ids(groups: Any, n_items: int, items: str, table: str = "X") -> NDArray[Any] | list[Any]:
+def _read_ids(groups: Any, n_items: int, item: str, table: str = "X") -> NDArray[Any] | list[Any]:
     """Ids of all items; checks their number."""
-    ids, item = _to_ids(groups), items.removesuffix("s")
+    ids = _to_ids(groups, item, table)
     if len(ids) != n_items:
         raise ValueError(
             f"groups has {count_of(len(ids), 'id')} but {table} has {count_of(n_items, item)}; "
@@ -104,34 +105,34 @@ def _cure(group_column: str | int | None, table: str) -> str:
     )
 
 
-def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:
+def _to_ids(groups: Any, item: str = "row", table: str = "X") -> NDArray[Any] | list[Any]:
     if isinstance(groups, str | bytes | dict) or not (
         isinstance(groups, Iterable) or hasattr(groups, "__array__")
     ):
-        raise TypeError(
-            f"groups is {groups!r}; expected one id for every row, such as X['sequence'] (to name "
-            "a column of X, set group_column instead)"
-        )
+        hint = ""
+        if (item, table) == ("row", "X"):
+            hint = ", such as X['sequence'] (to name a column of X, set group_column instead)"
+        raise TypeError(f"groups is {groups!r}; expected one id for every {item}{hint}")
     series = nw.from_native(groups, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame | nw.LazyFrame):
         raise TypeError("groups is a DataFrame; pass one column of it")
     if isinstance(series, nw.Series):
         missing = series.is_null().to_numpy()
         if missing.any():
-            raise _missing(int(missing.argmax()))
+            raise _missing(int(missing.argmax()), item)
         groups = series.to_numpy()
     elif np.ma.is_masked(groups):
-        raise _missing(int(np.ma.getmaskarray(groups).ravel().argmax()))
+        raise _missing(int(np.ma.getmaskarray(groups).ravel().argmax()), item)
     elif hasattr(groups, "__array__"):
         groups = np.asarray(groups)
     if not isinstance(groups, np.ndarray):
         return list(groups)
     if groups.ndim != 1:
-        raise ValueError(f"groups has shape {groups.shape}; expected 1-D, one id for every row")
+        raise ValueError(f"groups has shape {groups.shape}; expected 1-D, one id for every {item}")
     return groups.tolist() if groups.dtype.kind == "O" else groups
 
 
-def _to_numbers(ids: NDArray[Any] | list[Any]) -> NDArray[Any]:
+def _to_numbers(ids: NDArray[Any] | list[Any], item: str) -> NDArray[Any]:
     """Ids that NumPy can compare; Python objects become codes."""
     if isinstance(ids, list):
         try:
@@ -140,14 +141,14 @@ def _to_numbers(ids: NDArray[Any] | list[Any]) -> NDArray[Any]:
             raise TypeError(f"groups holds an id that is not hashable: {error}") from None
         for code, value in enumerate(distinct):
             if is_missing(value):
-                raise _missing(int((codes == code).argmax()))
+                raise _missing(int((codes == code).argmax()), item)
         return codes
     if ids.dtype.kind in "fmM":
         missing = np.isnan(ids)
         if missing.any():
-            raise _missing(int(missing.argmax()))
+            raise _missing(int(missing.argmax()), item)
     return ids
 
 
-def _missing(row: int) -> ValueError:
-    return ValueError(f"groups has no id (None or NaN) at row {row}; every row needs one")
+def _missing(number: int, item: str) -> ValueError:
+    return ValueError(f"groups has no id (None or NaN) at {item} {number}; every {item} needs one")

@@ -100,7 +100,7 @@ def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
     name = ALIASES.get(scheme, scheme)
     if name not in STRICT_SCHEMES:
         expected = ", ".join(repr(known) for known in STRICT_SCHEMES)
-        raise ValueError(f"scheme is {scheme!r}; expected None or one of {expected}")
+        raise ValueError(f"scheme is {scheme!r}; expected one of {expected}, or leave it out")
     return lambda labels: _find_strictly(labels, name)
 
 
@@ -138,7 +138,7 @@ def _find_strictly(labels: Sequence[str], name: str) -> set[Chunk]:
             raise ValueError(
                 f"label {label!r} does not fit scheme {name!r}; expected 'O', or one of "
                 f"{', '.join(sorted(prefixes - {'O'}))} with a type, as in "
-                f"'{scheme.opening[0]}-NP'; choose another scheme, or None"
+                f"'{scheme.opening[0]}-NP'; choose another scheme, or leave it out"
             )
         if start >= 0 and not (prefix in scheme.continuing and kind == kind_before):
             if not scheme.closing:

@@ -342,6 +342,7 @@ class Training(Generic[Form, AnyUpdate]):
 
     def _read_alike(self, raw: RawData, data: TrainingSet, base: TrainableBase | None) -> Sequences:
         """Read all arguments but y, and check them against the training data."""
+        _check_complete(raw, data, self.crf.parents_column)
         sequences = self._encode_alike(raw, data)
         self._check_base_scores(raw, data.given)
         scores = read_base_scores(raw.base_scores, sequences, data.labels)
@@ -379,6 +380,21 @@ class Training(Generic[Form, AnyUpdate]):
         n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
             kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)
+
+
+def _check_complete(raw: RawData, data: TrainingSet, parents_column: str | int | None) -> None:
+    """Raise ValueError if an eval set lacks parents or base scores that `fit` was given."""
+    takes_scores = any(isinstance(potential, GivenScores) for potential in data.given)
+    lacks = {
+        "parents": data.schema.has_parents and raw.parents is None and parents_column is None,
+        "base_scores": takes_scores and raw.base_scores is None,
+    }
+    for name, is_lacking in lacks.items():
+        if is_lacking:
+            raise ValueError(
+                f"X comes without {name}, but fit was given {name}; pass a dict, {{'X': X, 'y': y, "
+                f"'{name}': {name}}}"
+            )
 
 
 def _check_ancestors(crf: Trainable, sequences: Sequences) -> None:
