@@ -20,13 +20,10 @@
 #define HEDGEROW_HAS_CLONES
 #define HEDGEROW_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-// For kernels that are no faster with the registers of v4: a clone less to compile.
-#define HEDGEROW_CLONES_TO_V3 __attribute__((target_clones("arch=x86-64-v3", "default")))
 // No clone may fuse a product with a sum (FMA), which rounds once instead of twice.
 #define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
 #else
 #define HEDGEROW_CLONES
-#define HEDGEROW_CLONES_TO_V3
 #define HEDGEROW_CLONES_WITHOUT_FMA
 #endif
 

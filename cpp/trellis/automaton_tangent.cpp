@@ -14,7 +14,7 @@ namespace {
 
 // probs[k] = prob_rows[lane][k], moves[k] = move_rows[lane][k] - mean of the lane's moves under its
 // probs, 0 where a label is impossible; k = 0 .. n-1, one row of n numbers per lane.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void centre_moves(const double* const* prob_rows, const double* const* move_rows, int64_t n,
                   Packed* probs, Packed* moves) {
   Lanes mean = broadcast(0.0);

@@ -12,7 +12,7 @@ namespace hedgerow {
 namespace {
 
 // out[k] = log sum_j exp(x[j] + arcs[j, k]). largest: a scratch row
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void log_multiply(const double* x, const double* arcs, int n_labels, int stride, double* largest,
                   double* out) {
   std::fill(largest, largest + stride, -kInfinity);
@@ -36,7 +36,7 @@ void log_multiply(const double* x, const double* arcs, int n_labels, int stride,
 }
 
 // row = exp(row) / sum of exp(row), over a padded row.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void normalize(double* row, int stride) {
   const double sum = exponentiate(row, stride, row_maximum(row, stride));
   const Lanes per_sum = broadcast(1.0 / sum);
@@ -44,7 +44,7 @@ void normalize(double* row, int stride) {
 }
 
 // pairs[j, k] = from[j] + arcs[j, k] + to[k], padded rows.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void fill_pair_scores(const double* from, const double* arcs, const double* to, int n_labels,
                       int stride, double* pairs) {
   for (int j = 0; j < n_labels; ++j) {
@@ -57,7 +57,7 @@ void fill_pair_scores(const double* from, const double* arcs, const double* to, 
 
 // row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k, which is returned; sum: the sum
 // of the row.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 double softmax_row(const double* arcs, const double* x, int stride, double* row, double& sum) {
   for (int k = 0; k < stride; k += kLanes) store(row + k, load(arcs + k) + load(x + k));
   const double largest = row_maximum(row, stride);

@@ -14,7 +14,7 @@ namespace {
 // log_sums[i] = log sum_j exp(arcs[i, j] + message[j]), and the rate
 //   1 - sum_j min_i P(j | i), where P(j | i) = exp(arcs[i, j] + message[j] - log_sums[i]),
 // over all i that are possible: nodes[i] and log_sums[i] are finite. scratch: two rows.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 float fill_log_sums(const double* arcs, const double* message, const double* nodes, int n_labels,
                     int stride, double* scratch, double* log_sums) {
   double* smallest = scratch;
@@ -113,7 +113,7 @@ void LogMixing::pass(int64_t sequence, bool forward, float* rates, Stop& stop) {
 }
 
 // P(y_{t-1} = i, y_t = j) = exp(before_{t-1}[i] + arcs[i, j] + after_t[j]) / their sum
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void LogMixing::add_pairs(int64_t sequence, const float* edge_gammas, double weight,
                           const SumTable& sums, Stop& stop) {
   const int64_t n_labels = scores_.n_labels(), stride = stride_;

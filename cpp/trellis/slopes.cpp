@@ -27,7 +27,7 @@ HEDGEROW_INLINE Lanes share_of(Lanes part, Lanes sum) {
 
 // slopes[q] = factors[label of q] * reached[q] + moves[label of q] * numbers[q]. factors, moves:
 // (K,), the others: (S,)
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void fill_slopes(const Automaton& automaton, const Packed* factors, const Packed* reached,
                  const Packed* moves, const Packed* numbers, Packed* slopes) {
   for (int k = 0; k < automaton.n_labels(); ++k) {
@@ -39,7 +39,7 @@ void fill_slopes(const Automaton& automaton, const Packed* factors, const Packed
 
 // sums[k] = scale * sum over the states q of label k of (alpha_slopes[q] * beta[q] +
 // alpha[q] * beta_slopes[q]). sums: (K,), the others: (S,)
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void fill_label_slopes(const Automaton& automaton, const Packed* alpha, const Packed* alpha_slopes,
                        const Packed* beta, const Packed* beta_slopes, const Packed& scale,
                        Packed* sums) {
@@ -55,7 +55,7 @@ void fill_label_slopes(const Automaton& automaton, const Packed* alpha, const Pa
 }
 
 // slopes[q] -= mean * numbers[q], q = 0 .. n-1
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void subtract_mean(const Packed& by, const Packed* numbers, int n, Packed* slopes) {
   const Lanes mean = by;
   for (int q = 0; q < n; ++q) slopes[q] = lanes(slopes[q]) - mean * lanes(numbers[q]);
@@ -63,7 +63,7 @@ void subtract_mean(const Packed& by, const Packed* numbers, int n, Packed* slope
 
 // out = sum_k probs[k] * (sum of slopes over the states of label k) / (sum of alpha over them): the
 // mean gain over the labels by their marginals, within a label by alpha.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void fill_label_mean(const Automaton& automaton, const Packed* alpha, const Packed* slopes,
                      const Packed* probs, Packed& out) {
   Lanes mean = broadcast(0.0);

@@ -148,7 +148,7 @@ ScaledTangent::Arcs ScaledTangent::arcs_into(int64_t t) {
 //   a_t[k] = v_t[k] + sum_j alpha_{t-1}[j] (a_{t-1}[j] + u[j, k]) psi[j, k] / m_t[k] - mean_{t-1},
 // where the mean is that of v and u at t-1: it is subtracted one position later, so that the
 // computation of a_t does not depend on the sum over its own row.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
   const Row row(n_labels);
@@ -227,7 +227,7 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
 //   dP(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] psi[j, k] r_t[k]
 //                              (a_{t-1}[j] + u[j, k] + v_t[k] + b_t[k] - d_t - mean_{t-1}),
 // where mean_{t-1} has been subtracted from a_t, and so from d_t, but not from a_{t-1}.
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
   const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;

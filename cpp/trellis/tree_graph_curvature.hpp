@@ -35,8 +35,8 @@ class PairCurvature {
 
   // Keeps which label of each node is nearly certain, if one is. reach, belief: rows of nodes first
   // .. end-1; norms: of all nodes
-  HEDGEROW_CLONES_TO_V3 void find_likely(int64_t first, int64_t end, const double* reach,
-                                         const double* belief, const double* norms) {
+  HEDGEROW_CLONES void find_likely(int64_t first, int64_t end, const double* reach,
+                                   const double* belief, const double* norms) {
     if (std::ssize(likely_) < end) likely_.resize(end);
     for (int64_t i = first; i < end; ++i, reach += stride_, belief += stride_) {
       Lanes largest = broadcast(0.0);
@@ -57,8 +57,8 @@ class PairCurvature {
 
   // Adds the edge between a node and its parent, all but a row with finish(). False, and nothing is
   // added, if numbers are too large to be squared.
-  HEDGEROW_CLONES_TO_V3 bool add(int64_t node, int64_t parent, const double* outside,
-                                 const double* belief, double norm, double gamma) {
+  HEDGEROW_CLONES bool add(int64_t node, int64_t parent, const double* outside,
+                           const double* belief, double norm, double gamma) {
     const Lanes per_norm = broadcast(1.0 / norm), factor = broadcast(gamma);
     double *left = rows_.row(kLeft, node), *left_squares = rows_.row(kLeftSquares, node);
     double *right = rows_.row(kRight, node), *right_squares = rows_.row(kRightSquares, node);
@@ -92,7 +92,7 @@ class PairCurvature {
   }
 
   // Adds all edges of add().
-  HEDGEROW_CLONES_TO_V3 void finish() {
+  HEDGEROW_CLONES void finish() {
     const double* weights = states_.matrix();
     rows_.sum(kLeft, kRight, [&](int64_t place, Lanes outer) {
       store(&sums_[place], load(&sums_[place]) + grid_.round(load(weights + place) * outer));
@@ -105,7 +105,7 @@ class PairCurvature {
 
   // Adds an edge of any weights. probs: (stride, stride), which is changed; 1 - p of a likely pair
   // is the sum of the others
-  HEDGEROW_CLONES_TO_V3 void add_probs(double gamma, PaddedVector& probs) {
+  HEDGEROW_CLONES void add_probs(double gamma, PaddedVector& probs) {
     const Lanes scale = broadcast(gamma), one = broadcast(1.0);
     Lanes largest = broadcast(0.0);
     const auto size = static_cast<int64_t>(probs.size());

@@ -165,13 +165,13 @@ class GraphGains : public GraphPass<Algebra> {
       }
   }
   // Of the nodes at places first .. end-1, so that the direction is read in its order.
-  HEDGEROW_CLONES_TO_V3 void fill_directions(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void fill_directions(int64_t first, int64_t end) {
     for (int64_t place = first; place < end; ++place) {
       const int64_t i = order_.nodes[place];
       fill_direction(i, belief_gain(i));
     }
   }
-  HEDGEROW_CLONES_TO_V3 void fill_belief_gains(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
     for (int64_t c = order_.first_children[first]; c < order_.first_children[end]; ++c) {
       const int64_t parent = order_.parents[c];
       message_means_[c] = centre(parent, message_gain(c));
@@ -185,22 +185,21 @@ class GraphGains : public GraphPass<Algebra> {
   }
 
   // carried_ = x gains, all of n_rows rows.
-  HEDGEROW_CLONES_TO_V3 void carry(const double* x, const double* gains, int64_t n_rows) {
+  HEDGEROW_CLONES void carry(const double* x, const double* gains, int64_t n_rows) {
     double* carried = carried_.data();
     for (int64_t p = 0; p < n_rows * stride_; p += kLanes)
       store(carried + p, load(x + p) * load(gains + p));
   }
   // out = (out + carried_ if `added`) / totals, 0 where that is 0.
-  HEDGEROW_CLONES_TO_V3 void divide_gains(const double* totals, int64_t n_rows, bool added,
-                                          double* out) {
+  HEDGEROW_CLONES void divide_gains(const double* totals, int64_t n_rows, bool added, double* out) {
     for (int64_t p = 0; p < n_rows * stride_; p += kLanes) {
       const Lanes sums = added ? load(out + p) + load(&carried_[p]) : load(out + p);
       store(out + p, where_positive(load(totals + p), sums / load(totals + p)));
     }
   }
   // out = carried_ times a matrix (K, stride), and carried_ = x times one of moves, unless empty.
-  HEDGEROW_CLONES_TO_V3 void send_gains(const double* x, int64_t n_rows, const double* matrix,
-                                        const PaddedVector& moves, double* out) {
+  HEDGEROW_CLONES void send_gains(const double* x, int64_t n_rows, const double* matrix,
+                                  const PaddedVector& moves, double* out) {
     const int n = scores_.n_labels;
     send_all_rows<Scaled>(carried_.data(), n_rows, stride_, matrix, n, stride_, out, stride_);
     if (!moves.empty())
@@ -231,7 +230,7 @@ class GraphGains : public GraphPass<Algebra> {
     divide_gains(reach_.data(), n, direction_.arcs != nullptr, reach_gains_.data());
   }
 
-  HEDGEROW_CLONES_TO_V3 void fill_message_gains(int64_t i, const double* weights) {
+  HEDGEROW_CLONES void fill_message_gains(int64_t i, const double* weights) {
     const int label_stride = states_.label_stride();
     double* out = message_gain(i);
     std::fill(out, out + stride_, 0.0);
@@ -264,8 +263,8 @@ class GraphGains : public GraphPass<Algebra> {
     }
     add_reach_gains(i, this->matrix_of(i), reach, gains);
   }
-  HEDGEROW_CLONES_TO_V3 void add_reach_gains(int64_t i, const double* weights, const double* reach,
-                                             double* gains) {
+  HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
+                                       double* gains) {
     const int label_stride = states_.label_stride();
     double* terms = slopes_.data();
     for (int64_t q = 0; q < states_.n_states(); ++q) {
@@ -284,7 +283,7 @@ class GraphGains : public GraphPass<Algebra> {
   }
 
   // Like fill_outsides(), of gains. reach_gains_: of the reach of these nodes
-  HEDGEROW_CLONES_TO_V3 void fill_outside_gains(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void fill_outside_gains(int64_t first, int64_t end) {
     double* gains = reach_gains_.data();
     for (int64_t i = first; i < end; ++i) centre(i, gains + (i - first) * stride_);
     for (int64_t c = order_.first_children[end] - 1; c >= order_.first_children[first]; --c) {

@@ -276,8 +276,8 @@ class GraphPass {
 };
 
 template <class Algebra>
-HEDGEROW_CLONES_TO_V3 typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_factors(
-    int64_t first, int64_t end) {
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_factors(int64_t first,
+                                                                                      int64_t end) {
   for (int64_t place = first; place < end; ++place) {
     const int64_t i = order_.nodes[place];
     bool bad = false, lost = false;
@@ -291,8 +291,8 @@ HEDGEROW_CLONES_TO_V3 typename GraphPass<Algebra>::Problem GraphPass<Algebra>::f
 }
 
 template <class Algebra>
-HEDGEROW_CLONES_TO_V3 typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(
-    int64_t first, int64_t end) {
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(int64_t first,
+                                                                                      int64_t end) {
   // Child by child: a loop over those of each node would end at a place that is hard to predict.
   for (int64_t c = order_.first_children[first]; c < order_.first_children[end]; ++c) {
     const int64_t parent = order_.parents[c];
@@ -306,7 +306,7 @@ HEDGEROW_CLONES_TO_V3 typename GraphPass<Algebra>::Problem GraphPass<Algebra>::f
 }
 
 template <class Algebra>
-HEDGEROW_CLONES_TO_V3 typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_messages(
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_messages(
     int64_t first, int64_t end) {
   const int label_stride = states_.label_stride();
   if (steps_ || (scores_.edges == nullptr && states_.first_order())) {
@@ -344,7 +344,7 @@ typename GraphPass<Algebra>::Problem GraphPass<Algebra>::close_roots(int64_t fir
 }
 
 template <class Algebra>
-HEDGEROW_CLONES_TO_V3 void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, double* out) {
+HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, double* out) {
   if (order_.parents[first] < 0) {
     for (int64_t i = first; i < end; ++i)
       std::copy(states_.begin(), states_.begin() + stride_, out + (i - first) * stride_);
@@ -390,8 +390,7 @@ HEDGEROW_CLONES_TO_V3 void GraphPass<Algebra>::fill_reach(int64_t first, int64_t
 }
 
 template <class Algebra>
-HEDGEROW_CLONES_TO_V3 void GraphPass<Algebra>::fill_outsides(int64_t first, int64_t end,
-                                                             double* reach) {
+HEDGEROW_CLONES void GraphPass<Algebra>::fill_outsides(int64_t first, int64_t end, double* reach) {
   for (int64_t c = order_.first_children[end] - 1; c >= order_.first_children[first]; --c) {
     const int64_t parent = order_.parents[c];
     double* later = reach + (parent - first) * stride_;

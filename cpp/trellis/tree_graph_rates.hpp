@@ -73,7 +73,7 @@ HEDGEROW_INLINE void measure_both_rates(const RateRows& rows, int64_t first, con
                            n_labels, stride, scratch, up + first);
 }
 // The same of n nodes. weights, transposed: (K, stride); scratch: eight rows
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void measure_rates(const RateRows& rows, int64_t n, const double* weights, const double* transposed,
                    int n_labels, int stride, double* scratch, double* down, double* up) {
   int64_t r = 0;
@@ -84,7 +84,7 @@ void measure_rates(const RateRows& rows, int64_t n, const double* weights, const
 }
 
 // The same of a node with weights of its own, (K, stride), which are read once. scratch: three rows
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 void measure_edge_rates(const RateRows& rows, const double* weights, int n_labels, int stride,
                         double* scratch, double* down, double* up) {
   constexpr double kLarge = 1e300;

@@ -60,7 +60,7 @@ double GraphStates::weigh(double* weights, int64_t n, bool& usable) const {
   return shift;
 }
 
-HEDGEROW_CLONES_TO_V3
+HEDGEROW_CLONES
 double GraphStates::fill_matrix(const double* edges, bool& usable, double* weights) const {
   // With an automaton, state 0 leads to roots alone, which have no edges.
   const int64_t first = first_order() ? 0 : 1;

@@ -91,7 +91,7 @@ class GraphTangent : public GraphGains<Algebra> {
   //   / norm),
   // the mean being that of the gains of all labellings. Fills the factors of a node's states, rows
   // of share_gains_ and of shares_; norms and means are known from the messages.
-  HEDGEROW_CLONES_TO_V3 void fill_shares(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void fill_shares(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       double norm = 0.0, mean = 0.0;
       if (order_.parents[i] < 0) {
@@ -135,7 +135,7 @@ class GraphTangent : public GraphGains<Algebra> {
     this->divide_gains(reach, n, moved_steps_.has_value(), gains);
   }
 
-  HEDGEROW_CLONES_TO_V3 void finish(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void finish(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
       const double* gains = reach_gains_.data() + (i - first) * stride_;
@@ -176,7 +176,7 @@ class GraphTangent : public GraphGains<Algebra> {
   // belief and outside / norm times belief and its gain, and of the weights' moves times outside /
   // norm times belief.
   enum Kinds { kGained, kProbs, kBeliefs, kBeliefGains };
-  HEDGEROW_CLONES_TO_V3 void keep_arc_rows(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void keep_arc_rows(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const Lanes per_norm = broadcast(1.0 / norms_[i - first]);
       const Lanes mean = broadcast(means_[i - first]);
@@ -191,7 +191,7 @@ class GraphTangent : public GraphGains<Algebra> {
       }
     }
   }
-  HEDGEROW_CLONES_TO_V3 void add_arc_rows() {
+  HEDGEROW_CLONES void add_arc_rows() {
     const double* weights = states_.matrix();
     const auto add_times = [&](const double* factors) {
       return [=, this](int64_t place, Lanes outer) {
@@ -233,8 +233,8 @@ class GraphTangent : public GraphGains<Algebra> {
   }
   // Derivatives of the arcs from a state of the parent, in slopes_ and added to sums_. from:
   // outside, divided by the norm; gain: of the outside, less the mean
-  HEDGEROW_CLONES_TO_V3 void fill_arc_slopes(int64_t i, int64_t q, double from, double gain,
-                                             const double* weights) {
+  HEDGEROW_CLONES void fill_arc_slopes(int64_t i, int64_t q, double from, double gain,
+                                       const double* weights) {
     const int64_t begin = q * states_.label_stride();
     const double *beliefs = this->gather(belief(i), q),
                  *gains = this->gather_gains(belief_gain(i), q);

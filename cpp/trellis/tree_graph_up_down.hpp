@@ -97,7 +97,7 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
   }
 
-  HEDGEROW_CLONES_TO_V3 void fill_reach_and_sums(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void fill_reach_and_sums(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const bool is_root = order_.parents[i] < 0;
       if (is_root) this->open_outside(i);
@@ -110,7 +110,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   }
 
   // Norms and marginals.
-  HEDGEROW_CLONES_TO_V3 void finish(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void finish(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
       norms_[i] = dot_rows<Algebra>(reach, belief(i), stride_);
@@ -137,13 +137,13 @@ class GraphUpDown : public GraphPass<Algebra> {
       out[k] = sum_range(probs + states_.first_state(k), probs + states_.first_state(k + 1));
   }
 
-  HEDGEROW_CLONES_TO_V3 void keep_expected_arcs(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void keep_expected_arcs(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       scale_row(out_.weight(sequence_of(i)) / norms_[i], outside(i), stride_, outer_.row(0, i));
       scale_row(1.0, belief(i), stride_, outer_.row(1, i));
     }
   }
-  HEDGEROW_CLONES_TO_V3 void add_expected_arcs() {
+  HEDGEROW_CLONES void add_expected_arcs() {
     const double* weights = states_.matrix();
     outer_.sum(0, 1, [&](int64_t place, Lanes outer) {
       store(&sums_[place], load(&sums_[place]) + grid_.round(load(weights + place) * outer));
@@ -162,7 +162,7 @@ class GraphUpDown : public GraphPass<Algebra> {
     }
     fill_prob_rows(i, this->matrix_of(i));
   }
-  HEDGEROW_CLONES_TO_V3 void fill_prob_rows(int64_t i, const double* weights) {
+  HEDGEROW_CLONES void fill_prob_rows(int64_t i, const double* weights) {
     const int label_stride = states_.label_stride();
     const double per_norm = Algebra::kLogs ? -norms_[i] : 1.0 / norms_[i];
     double* out = probs_.data();
