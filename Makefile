@@ -50,7 +50,7 @@ test:
 	@echo "style and types, the Python tests and the core under sanitizers: side by side"
 	@$(MAKE) $(SIDE_BY_SIDE) lint sanitize test-python
 
-test-python: $(VENV)/.test-tools $(VENV)/.compiled $(VENV)/.chromium
+test-python: $(VENV)/.test-tools $(VENV)/.chromium
 	@$(BIN)/python -m pytest --quiet -n $(JOBS) --dist worksteal
 
 # The tests of kernels on a GPU, not on the CPU by a shim; then, where the tools of CUDA are there,
@@ -166,11 +166,6 @@ $(VENV)/.test-tools: $(VENV)/.cmake $(BUILD_INPUTS)
 $(VENV)/.docs-tools: $(VENV)/.installed
 	@echo "installing the tools of the documentation"
 	@$(INSTALL) "hedgerow[docs]"
-	@touch $@
-
-# Python compiles all modules that tests import here, once, and not in each of pytest's workers.
-$(VENV)/.compiled: | $(VENV)/.test-tools
-	@$(BIN)/python -m pytest --quiet --collect-only >/dev/null || true
 	@touch $@
 
 $(VENV)/.chromium: $(VENV)/install

@@ -83,8 +83,13 @@ auto wide_clone() {
   using Clones = WideClones<kKernel>;
   return __builtin_cpu_supports("x86-64-v4") ? &Clones::v4 : &Clones::v3;
 }
-// The same for a kernel with two versions, for eight doubles at a time and for four. Unlike the
-// others it may be used without wide registers too.
+// The clone for four doubles at a time, of a kernel that is no faster with the registers of v4.
+template <auto kKernel>
+auto wide_clone_v3() {
+  return &WideClones<kKernel>::v3;
+}
+// The best clone of a kernel with two versions, for eight doubles at a time and for four. Unlike
+// the others it may be used without wide registers too.
 template <auto kOfEight, auto kOfFour>
 auto eight_wide_clone() {
   if (__builtin_cpu_supports("x86-64-v4")) return &WideClones<kOfEight>::v4;
@@ -95,6 +100,10 @@ inline bool has_wide_registers() { return true; }
 
 template <auto kKernel>
 auto wide_clone() {
+  return kKernel;
+}
+template <auto kKernel>
+auto wide_clone_v3() {
   return kKernel;
 }
 template <auto, auto kOfFour>

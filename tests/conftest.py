@@ -6,6 +6,7 @@ The main process of pytest-xdist imports this file too, so slow imports are in f
 import gc
 import os
 import signal
+import time
 from functools import partial
 
 # Tests run in parallel: more BLAS and OpenMP threads than this would wait for each other in spin
@@ -24,6 +25,25 @@ settings.register_profile(
 settings.load_profile("suite")
 
 gc.disable()  # while thousands of tests are collected, none of which can be freed
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session):
+    """In a fresh clone one worker compiles the modules that all import, while the others wait.
+
+    Should that worker fail, they wait a minute and a half.
+    """
+    worker = getattr(session.config, "workerinput", {}).get("workerid")
+    cache, key = getattr(session.config, "cache", None), "hedgerow/compiled"
+    if worker is None or cache is None:
+        return (yield)
+    end = time.monotonic() + 90
+    while worker != "gw0" and not cache.get(key, False) and time.monotonic() < end:
+        time.sleep(0.05)
+    result = yield
+    if worker == "gw0":
+        cache.set(key, True)
+    return result
 
 
 def pytest_collection_finish():

@@ -54,9 +54,13 @@ PATHS = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
 @cache
-def read_trees() -> dict[str, ast.Module]:
-    """The syntax trees of all modules."""
-    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
+def read_nodes() -> dict[str, list[ast.AST]]:
+    """All nodes of the syntax trees of modules that a test asks about, by module."""
+    asked = (ast.Attribute, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Name)
+    return {
+        name: [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, asked)]
+        for name, path in PATHS.items()
+    }
 
 
 def unit(module: str) -> str:
@@ -67,11 +71,11 @@ def unit(module: str) -> str:
 @cache
 def imports(module: str) -> list[str]:
     """All modules of the library that a module imports, wherever it does so."""
-    return list(find_imports(read_trees()[module]))
+    return list(find_imports(read_nodes()[module]))
 
 
-def find_imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def find_imports(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if unit(alias.name) in UNITS)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hedgerow"):
@@ -105,11 +109,11 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_nobody_uses_underscore_names_of_another_unit():
-    trees = read_trees()
+    read = read_nodes()
     defined: dict[str, set[str]] = {}
-    for module, tree in trees.items():
+    for module, nodes in read.items():
         names = defined.setdefault(unit(module), set())
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names.add(node.name)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -119,8 +123,8 @@ def test_nobody_uses_underscore_names_of_another_unit():
     of_somebody = set().union(*defined.values())
     private = [
         f"{module}:{node.lineno} {node.attr}"
-        for module, tree in trees.items()
-        for node in ast.walk(tree)
+        for module, nodes in read.items()
+        for node in nodes
         if isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not node.attr.endswith("__")
@@ -129,8 +133,8 @@ def test_nobody_uses_underscore_names_of_another_unit():
     ]
     private += [
         f"{module}:{node.lineno} {alias.name}"
-        for module, tree in trees.items()
-        for node in ast.walk(tree)
+        for module, nodes in read.items()
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and unit(node.module or "") != unit(module)
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.endswith("__") and alias.name != "_core"

@@ -24,17 +24,25 @@ SPARSE = {
 }
 
 
+def attributes(function):
+    """Names with a point before or behind them, from the last: of `np.linalg.inv` all three."""
+    while isinstance(function, ast.Attribute):
+        yield function.attr
+        function = function.value
+        if isinstance(function, ast.Name):
+            yield function.id
+
+
 def calls_of_blas(source):
     """All products of matrices and calls that lead to BLAS, as they stand in the text."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
             yield ast.unparse(node)
-        elif isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
-            parts = name.split(".")
-            by_name = len(parts) > 1 and NAMES & set(parts)
-            if by_name or any(keyword.arg == "optimize" for keyword in node.keywords):
-                yield name
+        elif isinstance(node, ast.Call) and (
+            any(keyword.arg == "optimize" for keyword in node.keywords)
+            or not NAMES.isdisjoint(attributes(node.func))
+        ):
+            yield ast.unparse(node.func)
         elif isinstance(node, ast.ImportFrom) and node.module in ("scipy.linalg", "scipy.optimize"):
             yield ast.unparse(node)
 

@@ -22,8 +22,8 @@ template <class Kind>
 const GraphLaneKernels<Kind>& graph_lane_kernels(int n_labels) {
   return kernels_for(n_labels, [](auto n) {
     return GraphLaneKernels<Kind>{
-        wide_clone<load_lane_nodes<Kind, n()>>(), wide_clone<graph_lanes_up<Kind, n()>>(),
-        wide_clone<graph_lanes_down<Kind, n()>>(), wide_clone<graph_lanes_bend<Kind, n()>>()};
+        wide_clone_v3<load_lane_nodes<Kind, n()>>(), wide_clone_v3<graph_lanes_up<Kind, n()>>(),
+        wide_clone_v3<graph_lanes_down<Kind, n()>>(), wide_clone_v3<graph_lanes_bend<Kind, n()>>()};
   });
 }
 
@@ -65,7 +65,7 @@ void GraphLanes<Kind>::run(const Group& group, Stop& stop) {
   kernels.down(scratch_, stop);
   if (out_.marginals) write_marginals();
   if (!scratch_.mixing) return;
-  wide_clone<graph_lanes_gammas<Kind>>()(scratch_, stop);
+  wide_clone_v3<graph_lanes_gammas<Kind>>()(scratch_, stop);
   write_gammas();
   if (scratch_.curvature) kernels.bend(scratch_, stop);
 }

@@ -1,6 +1,7 @@
 """Growth of trees, slow and simple: every feature is copied, every split is tried."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -94,6 +95,7 @@ class Table:
             self.offsets,
         )
 
+    @lru_cache(maxsize=256)  # noqa: B019 -- a walk looks at one position after another
     def look(self, column, offset):
         """Bins of a column at an offset, OUTSIDE beyond the ends of a sequence, (N,)."""
         seen = np.full(self.n_positions, OUTSIDE)
