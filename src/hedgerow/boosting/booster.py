@@ -340,6 +340,7 @@ class Backtracking(StepRule[Direction]):
             if candidate.loss <= loss + share * min(direction.promise, 0.0):
                 iterate.accept(candidate)
                 return size
+            iterate.reject()
         return None
 
     def is_short(self, size: float) -> bool:

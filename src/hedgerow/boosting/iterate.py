@@ -193,3 +193,7 @@ class Iterate:
         """Continue from the proposed scores."""
         self.trees.accept()
         self.weights, self.measured = candidate.weights, candidate.measured
+
+    def reject(self) -> None:
+        """Discard the proposed scores; the iterate has to be measured again before its next use."""
+        self.trees.reject(self.rounds.parts)

@@ -175,8 +175,21 @@ class ContextScores(RunningScores):
 
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
+        found = self.on_same_edges()
+        found.edges = _zero_edges(*self.edges.shape)
+        return found
+
+    def on_same_edges(self) -> ContextScores:
+        """Other scores of the nodes, not filled yet, with the same array of edges."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
-        return ContextScores(start, self.scoring, self.binned, _zero_edges(*self.edges.shape))
+        return ContextScores(start, self.scoring, self.binned, self.edges)
+
+    def restore_edges(self, parts: Sequence[Part]) -> None:
+        """Compute the edges again, by adding all parts of the rounds, bit for bit as before."""
+        again = self.on_same_edges()
+        again.clear()
+        for part in parts:
+            again.add(part.trees, again)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:

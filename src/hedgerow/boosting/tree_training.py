@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.curvature import MODEST, measure_curvature, needs_mixing
+from hedgerow.boosting.rounds import Part
 from hedgerow.boosting.running_scores import NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
@@ -105,16 +106,24 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         self.training, self.settings, self.bound = training, settings, bound
         self.targets, self.trellis = training.targets, training.targets.trellis
         self.scores = scores
-        self.proposed = scores.twin()
+        self.proposed = self.empty_proposal()
         self.curvature_weights = _weigh_curvature(self.targets)
 
+    def empty_proposal(self) -> AnyScores:
+        """Scores to propose, not filled yet."""
+        return self.scores.twin()
+
     def propose(self, trees: Forest) -> None:
-        """Scores with more trees, which can be measured."""
+        """Scores with more trees, which can be measured, and are then accepted or rejected."""
         self.scores.add(trees, self.proposed)
 
     def accept(self) -> None:
         """Continue with the proposed scores."""
         self.scores, self.proposed = self.proposed, self.scores
+
+    def reject(self, parts: Sequence[Part]) -> None:
+        """Continue with the scores as they were; ``parts`` are those of all rounds so far."""
+        return
 
     @abstractmethod
     def measure(
