@@ -35,8 +35,8 @@ HEDGEROW_INLINE double max_of_lanes(Vector a) {
 }
 
 template <class Vector>
-HEDGEROW_INLINE void fill_rows(const double* nodes, int64_t n_rows, int n_labels, double* factors,
-                               double* maxima) {
+HEDGEROW_INLINE void exponentiate_rows(const double* nodes, int64_t n_rows, int n_labels,
+                                       double* factors, double* maxima) {
   constexpr int kSize = kSizeOf<Vector>;
   const int whole = n_labels / kSize * kSize, rest = n_labels - whole;
   const int64_t end = n_rows * n_labels;
@@ -62,7 +62,8 @@ HEDGEROW_INLINE void fill_rows(const double* nodes, int64_t n_rows, int n_labels
 
 void fill_node_factors(const double* nodes, int64_t n_rows, int n_labels, double* factors,
                        double* maxima) {
-  static const auto kernel = eight_wide_clone<fill_rows<EightLanes>, fill_rows<Lanes>>();
+  static const auto kernel =
+      eight_wide_clone<exponentiate_rows<EightLanes>, exponentiate_rows<Lanes>>();
   kernel(nodes, n_rows, n_labels, factors, maxima);
 }
 
