@@ -120,6 +120,16 @@ void take_rows(const Array<const uint8_t, 2>& table, const Codes& codes,
   });
 }
 
+// Sets numbers to 0.
+void clear_numbers(const Array<double, 2>& numbers, int n_threads) {
+  const auto n = static_cast<int64_t>(numbers.size());
+  run_kernel([&](Stop& stop) {
+    parallel_for_pieces(n, 4 * kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+      std::fill(numbers.data() + begin, numbers.data() + end, 0.0);
+    });
+  });
+}
+
 using Rows = std::tuple<Array<const uint8_t, 2>, Offsets>;
 
 Returned<uint64_t> digest_rows(const std::vector<Rows>& parts, int64_t n_sequences, int n_threads) {
@@ -177,6 +187,8 @@ void bind_blocks(nb::module_& module) {
              "Copies the bytes of such arrays, one after another.");
   module.def("take_rows", &take_rows, array("table"), array("codes"), array("out"),
              nb::arg("n_threads"), "Fills the rows of out with rows of the table, by their codes.");
+  module.def("clear_numbers", &clear_numbers, array("numbers"), nb::arg("n_threads"),
+             "Sets numbers to 0.");
   module.def("digest_sequences", &digest_rows, nb::arg("parts"), nb::arg("n_sequences"),
              nb::arg("n_threads"),
              "A number for the contents of each sequence: of rows of bytes, and of the bounds of "

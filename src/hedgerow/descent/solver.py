@@ -187,6 +187,7 @@ class Solver(Update[Attributed]):
             parents=sequences.parents,
             edge_shape=shape,
             batch=attributes.batch_positions(trellis),
+            n_threads=self.n_threads,
         )
 
     def score_kept(self, sequences: Attributed) -> Iterator[Scores]:

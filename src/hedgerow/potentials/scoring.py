@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trellis import PatternEdges, Scores, Trellis, flatten_edges
@@ -152,6 +153,7 @@ def score(
         parents=sequences.parents,
         edge_shape=shape,
         batch=min((size for size in sizes if size is not None), default=None),
+        n_threads=n_threads,
     )
 
 
@@ -170,6 +172,7 @@ def score_at_once(
         trellis,
         parents=sequences.parents,
         edge_shape=shape,
+        n_threads=n_threads,
     )
     return scores
 
@@ -183,6 +186,7 @@ def add_up(
     parents: NDArray[np.int32] | None,
     edge_shape: tuple[int, ...] | None,
     batch: int | None = None,
+    n_threads: int = 1,
 ) -> Iterator[Scores]:
     """Scores of sequences in runs of about `batch` positions, or all at once.
 
@@ -201,7 +205,8 @@ def add_up(
     """
     for first, stop in cut_runs(offsets, int(offsets[-1]) if batch is None else batch):
         own = offsets[first : stop + 1] - offsets[first]
-        nodes = np.zeros((int(own[-1]), trellis.n_labels))
+        nodes = np.empty((int(own[-1]), trellis.n_labels))
+        _core.clear_numbers(nodes, n_threads)
         parents_here = None if parents is None else parents[offsets[first] : offsets[stop]]
         trellis.restrict(nodes, own, parents_here)
         edges = None if edge_shape is None else np.zeros((len(nodes), *edge_shape))
