@@ -224,6 +224,19 @@ def test_gradient_of_a_large_training_set(parameters, partial, objective, monkey
     np.testing.assert_allclose(sums, n_copies * gradient, rtol=1e-8, atol=1e-8 * n_copies)
 
 
+@pytest.mark.parametrize("objective", ["likelihood", "max_margin", Accuracy(4.0)], ids=str)
+@kinds("plain", "class_weight-edges", "order-2-class_weight")
+def test_the_same_bits_for_any_size_of_batches(parameters, partial, objective, monkeypatch):
+    X, y = make_labelled(parameters, partial, n_sequences=40, longest=60)
+    found = []
+    for n_bytes in (1 << 10, 1 << 13, 1 << 22):
+        monkeypatch.setattr("hedgerow.linear.weights.BATCH_BYTES", n_bytes)
+        loss, n_weights = loss_of(LinearCRF(**parameters), X, y, None, objective)
+        value, gradient = loss(np.random.default_rng(1).normal(size=n_weights))
+        found.append((value, gradient.tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
 @kinds("plain", *SOME_KINDS)
 def test_gradient_is_zero_at_the_minimum(parameters, partial):
     X, y = make_labelled(parameters, partial, n_sequences=20, seed=2)

@@ -107,7 +107,7 @@ class LinearLoss:
                 attribute_blocks(scaling.scale_rows(batch.rows), self.n_leading),
                 None if given is None else given.part(batch.sequences),
             )
-            for batch in batches(rows, targets.offsets, n_scores)
+            for batch in batches(rows, targets.offsets, n_scores, n_threads)
         ]
         self.value_powers = _find_powers(scaling.scale_rows(rows), targets.comm)
         self.max_parts = 1

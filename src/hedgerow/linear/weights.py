@@ -17,6 +17,7 @@ from hedgerow.sequences import SparseRows, cut_runs
 
 # Maximum number of bytes for the scores of one batch of sequences: small enough for the cache.
 BATCH_BYTES = 1 << 22
+MANY_THREADS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,12 +229,16 @@ class Batch:
     rows: SparseRows
 
 
-def batches(rows: SparseRows, offsets: NDArray[np.int64], n_scores: int) -> Iterator[Batch]:
+def batches(
+    rows: SparseRows, offsets: NDArray[np.int64], n_scores: int, n_threads: int
+) -> Iterator[Batch]:
     """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences.
 
-    ``n_scores`` is the number of scores at each position.
+    Twice as much with many threads, so that each has enough to do. ``n_scores`` is the number of
+    scores at each position.
     """
-    for first, last in cut_runs(offsets, batch_size(n_scores)):
+    size = batch_size(n_scores) * (2 if n_threads >= MANY_THREADS else 1)
+    for first, last in cut_runs(offsets, size):
         start, stop = int(offsets[first]), int(offsets[last])
         yield Batch(
             slice(first, last),
