@@ -27,8 +27,12 @@ Label a file. The output has the rows of the file with additional columns; for
 a CRFsuite file or tables of facts only the additional columns.
 
 The file is read like the training file, and streamed: it may have any length.
-It need not have labels: tables may lack the label column, and so may CoNLL
-files if it is the last one; in CRFsuite files, the first field may be empty.
+Only tables of facts are read into memory whole.
+
+The file need not have labels: tables may lack the label column, and so may
+CoNLL files if it is the last one; in CRFsuite files, the first field may be
+empty.
+
 The additional columns are, in this order (with their names in tables):
 
   predicted        the label

@@ -76,7 +76,7 @@ def stream_file(
     n_positions: int = N_POSITIONS,
     may_lack_groups: bool = False,
 ) -> Iterator[Batch]:
-    """Read a file of any length in bounded memory.
+    """Read a file of any length in bounded memory; tables of facts are read whole.
 
     Parameters
     ----------
