@@ -20,6 +20,8 @@
 #define HEDGEROW_HAS_CLONES
 #define HEDGEROW_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// A function with instructions for eight 64-bit numbers, see adds_eight_at_once.
+#define HEDGEROW_EIGHT_WIDE __attribute__((target("arch=x86-64-v4")))
 // No clone may fuse a product with a sum (FMA), which rounds once instead of twice.
 #define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
 #else

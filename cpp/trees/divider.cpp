@@ -2,71 +2,191 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "simd.hpp"
 #include "trees/fractions.hpp"
 
-namespace hedgerow {
+#ifdef HEDGEROW_HAS_CLONES
+#include <immintrin.h>
+#endif
 
-Division Divider::divide(std::span<int32_t> positions, Sum* sums, int32_t* left_positions,
-                         Sum* left_sums) const {
+namespace hedgerow {
+namespace {
+
+constexpr int64_t kTogether = 1024;  // examples
+constexpr int64_t kWords = kTogether / 64;
+
+// A bit of each of eight bytes, side by side.
+uint64_t pack_bits(const uint8_t* bytes, int bit) {
+  uint64_t all;
+  std::memcpy(&all, bytes, sizeof(all));
+  static_assert(std::endian::native == std::endian::little);
+  return ((all >> bit & 0x0101010101010101) * 0x0102040810204080) >> 56;
+}
+
+// lefts: (n,) what n examples have on the left
+HEDGEROW_CLONES_WITHOUT_FMA void fill_left_fractions(const ExamplePart* HEDGEROW_RESTRICT examples,
+                                                     const int32_t* HEDGEROW_RESTRICT at_root,
+                                                     int64_t n, double share,
+                                                     Sum* HEDGEROW_RESTRICT lefts) {
+  for (int64_t i = 0; i < n; ++i) {
+    const ExamplePart left = left_fraction(examples[i], share, at_root[i]);
+    lefts[i] = Sum(left.gradient, left.curvature);
+  }
+}
+
+// Where examples of a block go.
+struct Ways {
+  std::array<uint64_t, kWords> are_left, are_missing;  // bits, of each example
+  const Sum* lefts;  // of the next missing example, and those after it: what they have on the left
+};
+
+struct Numbers {
+  int64_t left = 0, right = 0;
+};
+
+#ifdef HEDGEROW_HAS_CLONES
+
+// Eight examples at a time, n of them, to the left, to the right or to both.
+HEDGEROW_EIGHT_WIDE Numbers part_eights(Ways& ways, int64_t n, const ExampleArrays& examples,
+                                        const ExampleArrays& left, const ExampleArrays& right) {
+  const __m512i curvature = _mm512_set1_epi64(0xFFFFFFFF);
+  // Where there are some: the positions and sums, close together.
+  const auto keep = [](__mmask8 some, __m256i positions, __m512i sums, const ExampleArrays& out)
+                        HEDGEROW_INLINE_LAMBDA HEDGEROW_EIGHT_WIDE {
+                          _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.positions),
+                                              _mm256_maskz_compress_epi32(some, positions));
+                          _mm512_storeu_si512(out.sums, _mm512_maskz_compress_epi64(some, sums));
+                          return std::popcount(some);
+                        };
+  Numbers found;
+  for (int64_t i = 0; i < n; i += 8) {
+    const auto is_left = static_cast<__mmask8>(ways.are_left[i / 64] >> i % 64);
+    const auto is_missing = static_cast<__mmask8>(ways.are_missing[i / 64] >> i % 64);
+    const __m256i positions =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(examples.positions + i));
+    const __m512i sums = _mm512_loadu_si512(examples.sums + i);
+    const __m512i on_left = _mm512_mask_mov_epi64(
+        _mm512_maskz_expandloadu_epi64(is_missing, ways.lefts), is_left, sums);
+    const __m512i on_right = _mm512_sub_epi64(sums, on_left);
+    ways.lefts += std::popcount(is_missing);
+    found.left +=
+        keep(_mm512_test_epi64_mask(on_left, curvature), positions, on_left, left.from(found.left));
+    found.right += keep(_mm512_test_epi64_mask(on_right, curvature), positions, on_right,
+                        right.from(found.right));
+  }
+  return found;
+}
+
+#endif
+
+// Writes each example to both sides and keeps it where it should be: there is no branch to
+// mispredict.
+Numbers part_block(Ways& ways, int64_t n, const ExampleArrays& examples, const ExampleArrays& left,
+                   const ExampleArrays& right) {
+  Numbers found;
+  int64_t i = 0;
+#ifdef HEDGEROW_HAS_CLONES
+  if (adds_eight_at_once()) found = part_eights(ways, i = n / 8 * 8, examples, left, right);
+#endif
+  for (; i < n; ++i) {
+    const bool is_left = ways.are_left[i / 64] >> i % 64 & 1;
+    const bool is_missing = ways.are_missing[i / 64] >> i % 64 & 1;
+    const Sum sum = examples.sums[i];
+    const Sum on_left = sum.only_if(is_left) + ways.lefts->only_if(is_missing);
+    const Sum on_right = sum - on_left;
+    ways.lefts += is_missing;
+    left.positions[found.left] = right.positions[found.right] = examples.positions[i];
+    left.sums[found.left] = on_left;
+    right.sums[found.right] = on_right;
+    found.left += !on_left.is_empty();
+    found.right += !on_right.is_empty();
+  }
+  return found;
+}
+
+}  // namespace
+
+// Some examples that stand side by side.
+class Divider::Block {
+ public:
+  // sum_of(i, whole) is what the i-th of them has at the node, given the whole example.
+  template <class SumOf>
+  void read(const Divider& divider, std::span<const int32_t> positions, const SumOf& sum_of) {
+    divider.sides_.fill(positions, sides_.data());
+    std::fill(sides_.begin() + positions.size(), sides_.end(), uint8_t{kRightSide});
+    static_assert(kLeftSide == 1 && kNoSide == 2);
+    n_missing_ = 0;
+    for (int64_t w = 0; w < kWords; ++w) {
+      uint64_t left = 0, missing = 0;
+      for (int64_t i = 0; i < 64; i += 8) {
+        left |= pack_bits(sides_.data() + 64 * w + i, 0) << i;
+        missing |= pack_bits(sides_.data() + 64 * w + i, 1) << i;
+      }
+      ways_.are_left[w] = left;
+      ways_.are_missing[w] = missing;
+      for (; missing != 0; missing &= missing - 1) {
+        const int64_t i = 64 * w + std::countr_zero(missing);
+        HEDGEROW_PREFETCH(divider.at_root_ + positions[i]);
+        places_[n_missing_++] = static_cast<uint16_t>(i);
+      }
+    }
+    for (int64_t j = 0; j < n_missing_; ++j) {
+      const int64_t i = places_[j];
+      const Sum whole = divider.at_root_[positions[i]], here = sum_of(i, whole);
+      missing_[j] = {static_cast<int32_t>(here.gradient()), static_cast<int32_t>(here.curvature())};
+      at_root_[j] = static_cast<int32_t>(whole.curvature());
+    }
+    fill_left_fractions(missing_.data(), at_root_.data(), n_missing_, divider.share_,
+                        lefts_.data());
+    ways_.lefts = lefts_.data();
+  }
+
+  // What missing ones have on the left.
+  std::span<const Sum> lefts() const { return {lefts_.data(), static_cast<size_t>(n_missing_)}; }
+  Ways& ways() { return ways_; }
+
+ private:
+  std::array<uint8_t, kTogether> sides_;
+  Ways ways_;
+  int64_t n_missing_;
+  std::array<uint16_t, kTogether> places_;      // of missing ones
+  std::array<ExamplePart, kTogether> missing_;  // what they have at the node
+  std::array<int32_t, kTogether> at_root_;      // their curvatures
+  std::array<Sum, kTogether + 1> lefts_;
+};
+
+Division Divider::divide(std::span<int32_t> positions, Sum* sums, ExampleArrays left) const {
   Division found;
-  std::array<uint8_t, kTogether> sides;
-  std::array<uint16_t, kTogether> missing;  // first all of them, then those that go left
-  std::array<Sum, kTogether> lefts;         // what these have there
-  std::array<uint16_t, kTogether> places;   // on the left
-  int32_t* right_positions = positions.data();
-  Sum* right_sums = sums;
+  Block block;
+  ExampleArrays right{positions.data(), sums};
   while (!positions.empty()) {
-    const auto n = static_cast<int64_t>(std::min<size_t>(positions.size(), kTogether));
-    const int64_t n_missing =
-        sides_.fill_and_list(positions.first(n), sides.data(), missing.data());
-    int64_t n_lefts = 0;
-    for (int64_t j = 0; j < n_missing; ++j) {
-      if (j + kAhead < n_missing) HEDGEROW_PREFETCH(at_root_ + positions[missing[j + kAhead]]);
-      const uint16_t i = missing[j];
-      const Sum left = left_fraction(sums[i], share_, at_root_[positions[i]].curvature());
-      sums[i] -= left;
-      found.left_of_missing += left;
-      const bool is_left = !left.is_empty(), is_both = is_left && !sums[i].is_empty();
-      sides[i] = static_cast<uint8_t>(is_left + is_both);
-      missing[n_lefts] = i;
-      lefts[n_lefts] = left;
-      n_lefts += is_left;
-    }
-    // Each is written to both sides and kept where it should be: there is no branch to mispredict.
-    int64_t n_left = 0, n_right = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      left_positions[n_left] = right_positions[n_right] = positions[i];
-      left_sums[n_left] = right_sums[n_right] = sums[i];
-      places[i] = static_cast<uint16_t>(n_left);
-      n_left += sides[i] != kRightSide;
-      n_right += sides[i] != kLeftSide;
-    }
-    for (int64_t j = 0; j < n_lefts; ++j) left_sums[places[missing[j]]] = lefts[j];
-    left_positions += n_left, left_sums += n_left;
-    right_positions += n_right, right_sums += n_right;
-    found.n_left += n_left, found.n_right += n_right;
-    positions = positions.subspan(n);
-    sums += n;
+    const std::span some = positions.first(std::min<size_t>(positions.size(), kTogether));
+    block.read(*this, some, [&](int64_t i, const Sum&) { return sums[i]; });
+    for (const Sum& on_left : block.lefts()) found.left_of_missing += on_left;
+    const Numbers n = part_block(block.ways(), std::ssize(some), {some.data(), sums}, left, right);
+    left = left.from(n.left);
+    right = right.from(n.right);
+    found.n_left += n.left;
+    found.n_right += n.right;
+    positions = positions.subspan(some.size());
+    sums += some.size();
   }
   return found;
 }
 
 WideSum Divider::left_of_missing(std::span<const int32_t> positions, const Sum* sums) const {
   WideSum total;
-  std::array<uint8_t, kTogether> sides;
-  std::array<uint16_t, kTogether> missing;
+  Block block;
   for (size_t begin = 0; begin < positions.size(); begin += kTogether) {
     const std::span some =
         positions.subspan(begin, std::min<size_t>(positions.size() - begin, kTogether));
-    const int64_t n_missing = sides_.fill_and_list(some, sides.data(), missing.data());
-    for (int64_t j = 0; j < n_missing; ++j) {
-      if (j + kAhead < n_missing) HEDGEROW_PREFETCH(at_root_ + some[missing[j + kAhead]]);
-      const Sum whole = at_root_[some[missing[j]]];
-      const Sum here = sums == nullptr ? whole : sums[begin + missing[j]];
-      total += left_fraction(here, share_, whole.curvature());
-    }
+    block.read(*this, some, [&](int64_t i, const Sum& whole) {
+      return sums == nullptr ? whole : sums[begin + i];
+    });
+    for (const Sum& on_left : block.lefts()) total += on_left;
   }
   return total;
 }

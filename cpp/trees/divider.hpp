@@ -18,6 +18,14 @@ struct Division {
   WideSum left_of_missing{};
 };
 
+// Where examples are: their positions, and what each has at a node.
+struct ExampleArrays {
+  int32_t* positions;
+  Sum* sums;
+
+  ExampleArrays from(int64_t first) const { return {positions + first, sums + first}; }
+};
+
 class Divider {
  public:
   // share: of a missing value, what goes left
@@ -27,15 +35,13 @@ class Divider {
 
   // Divides some examples, in order: those on the right move up in their arrays, those on the left
   // go to others. `sums`, here and below, is what examples have at the node, one after the other.
-  Division divide(std::span<int32_t> positions, Sum* sums, int32_t* left_positions,
-                  Sum* left_sums) const;
+  Division divide(std::span<int32_t> positions, Sum* sums, ExampleArrays left) const;
 
   // What missing ones have on the left; without `sums` all are whole.
   WideSum left_of_missing(std::span<const int32_t> positions, const Sum* sums) const;
 
  private:
-  static constexpr int64_t kTogether = 1024;
-  static constexpr int64_t kAhead = 32;  // examples whose curvature at the root is fetched early
+  class Block;
 
   Sides sides_;
   double share_;

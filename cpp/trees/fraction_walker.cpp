@@ -5,16 +5,9 @@
 
 namespace hedgerow {
 
-FractionMethod::FractionMethod(const TreeArrays& trees, NumberedFeatures& features)
-    : arrays_(trees) {
-  for (int64_t n = 0; n < trees.n_nodes(); ++n)
-    features_.push_back(trees.columns[n] < 0 ? -1
-                                             : features.number(trees.columns[n], trees.offsets[n]));
-}
-
 // What a split asks. A bin goes left if bin + shift, unsigned, is at most `limit`: with a shift of
 // 1 what is outside does too.
-struct FractionMethod::Walk::Question {
+struct FractionMethod::Question {
   const int16_t* bins;
   uint16_t shift, limit;
   double of_missing;  // share that goes left
@@ -22,10 +15,25 @@ struct FractionMethod::Walk::Question {
   bool is_missing(int64_t i) const { return bins[i] == 0; }
   // Also where it is missing.
   bool goes_left(int64_t i) const { return static_cast<uint16_t>(bins[i] + shift) <= limit; }
+  double mix(double left, double right) const {
+    return of_missing * left + (1.0 - of_missing) * right;
+  }
 };
 
-FractionMethod::Walk::Question FractionMethod::Walk::ask(int64_t node,
-                                                         BlockBins<kBlock>& bins) const {
+FractionMethod::FractionMethod(const TreeArrays& trees, NumberedFeatures& features)
+    : arrays_(trees), is_dense_(trees.n_nodes()) {
+  // Larger trees are walked faster by lists.
+  constexpr int64_t kMostNodes = kLowLimits ? 15 : 255;
+  for (int64_t i = 0; i < trees.n_trees(); ++i) {
+    const int64_t first = trees.tree_offsets[i];
+    is_dense_[first] = adds_eight_at_once() && trees.tree_offsets[i + 1] - first <= kMostNodes;
+  }
+  for (int64_t n = 0; n < trees.n_nodes(); ++n)
+    features_.push_back(trees.columns[n] < 0 ? -1
+                                             : features.number(trees.columns[n], trees.offsets[n]));
+}
+
+FractionMethod::Question FractionMethod::Walk::ask(int64_t node, BlockBins<kBlock>& bins) const {
   const TreeArrays& arrays = method_.arrays_;
   const int32_t feature = method_.features_[node];
   const bool has_set = arrays.sets[node] >= 0;
@@ -37,8 +45,54 @@ FractionMethod::Walk::Question FractionMethod::Walk::ask(int64_t node,
 }
 
 void FractionMethod::Walk::run(int64_t first, int64_t n, BlockBins<kBlock>& bins) {
+  if (method_.is_dense_[first])
+    fill_values(first, first, 0, bins);
+  else
+    add_lists(first, n, bins);
+}
+
+// The values of the left child of a split become those of the split.
+HEDGEROW_CLONES void FractionMethod::choose(const Question& question,
+                                            const double* HEDGEROW_RESTRICT right,
+                                            double* HEDGEROW_RESTRICT left) {
+  const Question own = question;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const double if_left = left[i], if_right = right[i];
+    const double if_known = own.goes_left(i) ? if_left : if_right;
+    left[i] = own.is_missing(i) ? own.mix(if_left, if_right) : if_known;
+  }
+}
+
+// The same where both children are leaves.
+HEDGEROW_CLONES void FractionMethod::choose_leaves(const Question& question, const float* values,
+                                                   double* HEDGEROW_RESTRICT out) {
+  const Question own = question;
+  const auto if_left = static_cast<double>(values[0]), if_right = static_cast<double>(values[1]);
+  const double mixed = own.mix(if_left, if_right);
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const double if_known = own.goes_left(i) ? if_left : if_right;
+    out[i] = own.is_missing(i) ? mixed : if_known;
+  }
+}
+
+// What a node of the tree that begins with node `first` adds at all positions, whether they come to
+// it or not; rows before this one are in use.
+void FractionMethod::Walk::fill_values(int64_t first, int64_t node, size_t row,
+                                       BlockBins<kBlock>& bins) {
   const TreeArrays& arrays = method_.arrays_;
-  values_.fill(0.0);
+  if (row == rows_.size()) rows_.emplace_back();
+  if (arrays.columns[node] < 0) return rows_[row].fill(static_cast<double>(arrays.values[node]));
+  const int64_t child = first + arrays.lefts[node];
+  if (arrays.columns[child] < 0 && arrays.columns[child + 1] < 0)
+    return choose_leaves(ask(node, bins), &arrays.values[child], rows_[row].data());
+  fill_values(first, child, row, bins);
+  fill_values(first, child + 1, row + 1, bins);
+  choose(ask(node, bins), rows_[row + 1].data(), rows_[row].data());
+}
+
+void FractionMethod::Walk::add_lists(int64_t first, int64_t n, BlockBins<kBlock>& bins) {
+  const TreeArrays& arrays = method_.arrays_;
+  rows_[0].fill(0.0);
   open_.resize(std::max<size_t>(open_.size(), 1));
   open_[0].node = first;
   open_[0].n = n;
@@ -91,7 +145,7 @@ void FractionMethod::Walk::divide(Question question, List& here, List& left) {
 }
 
 void FractionMethod::Walk::add_leaf(const List& here, double value) {
-  for (int64_t j = 0; j < here.n; ++j) values_[here.positions[j]] += here.shares[j] * value;
+  for (int64_t j = 0; j < here.n; ++j) rows_[0][here.positions[j]] += here.shares[j] * value;
 }
 
 // Adds a split of two leaves with these values.
@@ -105,8 +159,8 @@ void FractionMethod::Walk::add_leaves(Question question, const List& here, const
     const uint16_t i = here.positions[j];
     const int kind = question.goes_left(i) + question.is_missing(i);
     const double share = here.shares[j];
-    values_[i] =
-        (values_[i] + share * to_left[kind] * left_value) + share * to_right[kind] * right_value;
+    rows_[0][i] =
+        (rows_[0][i] + share * to_left[kind] * left_value) + share * to_right[kind] * right_value;
   }
 }
 

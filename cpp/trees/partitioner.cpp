@@ -245,8 +245,8 @@ Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode&
     stop_.check();
     pieces[begin / size] =
         divider.divide({on_right->positions.data() + begin, static_cast<size_t>(end - begin)},
-                       on_right->sums.data() + begin, on_left->positions.data() + begin,
-                       on_left->sums.data() + begin);
+                       on_right->sums.data() + begin,
+                       {on_left->positions.data() + begin, on_left->sums.data() + begin});
   });
   Division all;
   int64_t begin = 0;

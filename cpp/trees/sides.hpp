@@ -38,24 +38,6 @@ class Sides {
     });
   }
 
-  // Fills the sides of some positions, at most 2^16, and lists which of them have none; returns how
-  // many these are.
-  int64_t fill_and_list(std::span<const int32_t> positions, uint8_t* sides,
-                        uint16_t* without) const {
-    return with_side_of([=](auto side_of) {
-      // Own pointers, as what is captured would be read again after each byte that is written.
-      uint8_t* next = sides;
-      uint16_t *listed = without, i = 0;
-      int64_t n_without = 0;
-      for (const int32_t t : positions) {
-        const uint8_t side = *next++ = side_of(t);
-        listed[n_without] = i++;
-        n_without += side == kNoSide;
-      }
-      return n_without;
-    });
-  }
-
   // Copies positions to the left and to the right, in order, and returns how many go left. Each
   // goes to both and is kept where it should: there is no branch to be guessed wrong. `right` may
   // be where they are, or before. Not where some have no side.

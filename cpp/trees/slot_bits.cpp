@@ -39,8 +39,6 @@ struct CurvatureWords {
   static int64_t amount(Sum sum) { return sum.curvature(); }
 };
 
-#define HEDGEROW_EIGHT_WIDE __attribute__((target("arch=x86-64-v4")))
-
 // Words w and w + 1 of a position's window.
 template <bool kWindow>
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m128i two_words_at(const SlotBits& bits, int64_t position,
