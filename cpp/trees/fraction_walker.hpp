@@ -17,7 +17,7 @@ namespace hedgerow {
 // position reaches, each times its share, from left to right.
 class FractionMethod {
  public:
-  static constexpr int64_t kBlock = kLowLimits ? 64 : 512;
+  static constexpr int64_t kBlock = kLowLimits ? 64 : 128;
   class Walk;
 
   FractionMethod(const TreeArrays& trees, NumberedFeatures& features);

@@ -100,7 +100,7 @@ class Grower {
   HistogramBuilder builder_;
   FeatureChoice choice_;
   Partitioner partitioner_;
-  PooledArray<Sum> by_position_;  // (N,) of a node whose examples are divided
+  PooledArray<Sum> by_position_;  // (N,) of a node whose examples are divided, for windows
 };
 
 }  // namespace hedgerow

@@ -13,7 +13,13 @@ namespace hedgerow {
 // Examples of one node of a tree.
 struct NodeExamples {
   std::span<const int32_t> positions;
-  const Sum* sums;  // (N,) of the tree's examples, by position
+  const Sum* sums;            // (N,) of the tree's examples, by position,
+  bool are_in_order = false;  // or (n,) of these, one after the other: without a window only
+
+  Sum sum(int64_t i) const { return sums[are_in_order ? i : positions[i]]; }
+  NodeExamples part(int64_t begin, int64_t end) const {
+    return {positions.subspan(begin, end - begin), sums + (are_in_order ? begin : 0), are_in_order};
+  }
 };
 
 // Here and elsewhere, AnySum is Sum, or WideSum where sums of examples may be beyond its range.

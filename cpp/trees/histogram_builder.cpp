@@ -26,25 +26,25 @@ constexpr int64_t kShared = 1 << 12;        // examples that a thread takes at a
 template <class AnySum>
 class Batch {
  public:
-  Batch(const TreeData& data, const Sum* sums)
+  explicit Batch(const TreeData& data)
       : data_(data),
-        sums_(sums),
         width_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()),
         has_one_run_(data.full_runs().size() == 1),
         n_soon_(has_one_run_ ? 4 : 16) {}
 
-  // The examples of the next batch, of those that are left.
-  std::span<const int32_t> first_of(std::span<const int32_t> left) const {
-    return left.first(std::min(left.size(), has_one_run_ ? kMaxSize / 4 : kMaxSize));
+  // The number of examples of the next batch, of so many that are left.
+  int64_t next_size(int64_t n_left) const {
+    return std::min<int64_t>(n_left, has_one_run_ ? kMaxSize / 4 : kMaxSize);
   }
   bool has_one_run() const { return has_one_run_; }
 
-  void read(std::span<const int32_t> positions) {
+  void read(const NodeExamples& examples) {
+    const std::span<const int32_t> positions = examples.positions;
     size_ = positions.size();
     size_t n_edges = 0;
     for (size_t i = 0; i < size_; ++i) {
       const int32_t position = positions[i];
-      amounts_[i] = sums_[position];
+      amounts_[i] = examples.sum(static_cast<int64_t>(i));
       if (data_.room().holds_all(position)) {
         rows_[i] = data_.first_of_window(position);
       } else {
@@ -63,11 +63,12 @@ class Batch {
     }
   }
 
-  // `next`: the positions of the next batch, to be fetched.
-  void count(const TreeData::FullRun& run, std::span<const int32_t> next, AnySum* sums) const {
+  // `next`: the next batch, to be fetched.
+  void count(const TreeData::FullRun& run, const NodeExamples& next, AnySum* sums) const {
+    const size_t n_next = next.positions.size();
     for (size_t i = 0; i < size_; i += kTogether) {
-      for (size_t ahead = i; ahead < std::min(i + kTogether, next.size()); ++ahead)
-        fetch(next[ahead], run);
+      for (size_t ahead = i; ahead < std::min(i + kTogether, n_next); ++ahead)
+        fetch(next, ahead, run);
       add(run, i, std::min(i + kTogether, size_), sums);
     }
   }
@@ -77,13 +78,15 @@ class Batch {
   static constexpr size_t kMaxSize = 1 << 11;
 
   // Not a call: compilers leave out calls without an effect that they know of.
-  HEDGEROW_INLINE void fetch(int64_t position, const TreeData::FullRun& run) const {
+  HEDGEROW_INLINE void fetch(const NodeExamples& examples, size_t i,
+                             const TreeData::FullRun& run) const {
     const BinTable& bins = data_.bins();
+    const int64_t position = examples.positions[i];
     const int64_t first = std::max<int64_t>(position - data_.windows().before, 0);
     const uint8_t* row = bins.dense + first * bins.n_dense + run.where;
     HEDGEROW_PREFETCH_FAR(row);
     HEDGEROW_PREFETCH_FAR(row + run.n_features - 1);  // it may be in the next cache line
-    HEDGEROW_PREFETCH_FAR(sums_ + position);
+    if (!examples.are_in_order) HEDGEROW_PREFETCH_FAR(examples.sums + position);
   }
 
   void add(const TreeData::FullRun& run, size_t begin, size_t end, AnySum* sums) const {
@@ -110,7 +113,6 @@ class Batch {
   }
 
   const TreeData& data_;
-  const Sum* sums_;  // (N,)
   size_t width_;
   bool has_one_run_;
   size_t n_soon_;  // a row comes into the first-level cache when it is this many examples ahead
@@ -122,8 +124,9 @@ class Batch {
 
 // Adds examples to the slots at which they have entries, of which so many stand together.
 template <int together, class AnySum>
-void count_slots(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
-                 AnySum* slots, std::vector<AnySum>& outside) {
+void count_slots(const TreeData& data, const NodeExamples& examples, AnySum* slots,
+                 std::vector<AnySum>& outside) {
+  const std::span<const int32_t> positions = examples.positions;
   const int64_t* offsets = data.entry_offsets();
   const int32_t* entries = data.entries();
   const Reach& reach = data.windows();
@@ -132,7 +135,7 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
   for (size_t i = 0; i < positions.size(); ++i) {
     const int32_t position = positions[i];
     if (i + kAhead < positions.size()) HEDGEROW_PREFETCH(entries + offsets[positions[i + kAhead]]);
-    const AnySum amount = sums[position];
+    const AnySum amount = examples.sum(static_cast<int64_t>(i));
     const bool is_whole = data.room().holds_all(position);
     AnySum* of_offset = slots;
     for (int o = 0; o < n_offsets; ++o, of_offset += n_slots) {
@@ -152,18 +155,20 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
 
 // The same where they are bits; windows that end early are counted by their lists.
 template <class AnySum>
-void count_bits(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
-                AnySum* slots, std::vector<AnySum>& outside) {
-  if (data.n_offsets() == 1) return count_slot_bits(data.slot_bits(), positions, sums, slots);
+void count_bits(const TreeData& data, const NodeExamples& examples, AnySum* slots,
+                std::vector<AnySum>& outside) {
+  if (data.n_offsets() == 1) return count_slot_bits(data.slot_bits(), examples, slots);
+  const std::span<const int32_t> positions = examples.positions;
   std::array<int32_t, kBatch> sorted;
   const auto end =
       std::partition_copy(positions.begin(), positions.end(), sorted.begin(), sorted.rbegin(),
                           [&](int32_t position) { return data.room().holds_all(position); })
           .first;
   const auto n_whole = end - sorted.begin(), n_others = std::ssize(positions) - n_whole;
-  count_slot_bits(data.slot_bits(), {sorted.data(), static_cast<size_t>(n_whole)}, sums, slots);
+  const auto n = static_cast<size_t>(n_whole);
+  count_slot_bits(data.slot_bits(), {{sorted.data(), n}, examples.sums}, slots);
   if (n_others > 0)
-    count_slots<1>(data, {sorted.end() - n_others, sorted.end()}, sums, slots, outside);
+    count_slots<1>(data, {{sorted.end() - n_others, sorted.end()}, examples.sums}, slots, outside);
 }
 
 }  // namespace
@@ -225,18 +230,16 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
     AnySum* out = piece == 0 ? sums.data() : apart_[piece - 1].data();
     const TreeData::FullRun& last = those.back();
     std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, AnySum{});
-    const auto batch = std::make_unique<Batch<AnySum>>(data_, examples.sums);
-    const auto take = [&] {
-      const auto [begin, end] = queues[part].take();
-      return examples.positions.subspan(begin, end - begin);
-    };
-    for (auto left = take(); !left.empty();) {
+    const auto batch = std::make_unique<Batch<AnySum>>(data_);
+    const bool fetches_next = fetches && batch->has_one_run();
+    for (auto [begin, end] = queues[part].take(); begin < end;) {
       stop_.check();
-      const auto now = batch->first_of(left);
-      batch->read(now);
-      left = left.subspan(now.size());
-      if (left.empty()) left = take();
-      const auto next = batch->first_of(fetches && batch->has_one_run() ? left : left.first(0));
+      const int64_t end_batch = begin + batch->next_size(end - begin);
+      batch->read(examples.part(begin, end_batch));
+      begin = end_batch;
+      if (begin == end) std::tie(begin, end) = queues[part].take();
+      const int64_t n_next = fetches_next ? batch->next_size(end - begin) : 0;
+      const NodeExamples next = examples.part(begin, begin + n_next);
       for (const TreeData::FullRun& run : those) batch->count(run, next, out + run.base);
     }
   });
@@ -275,8 +278,7 @@ void BinCounter<AnySum>::fill_sparse(const NodeExamples& examples, std::vector<A
   crew_.share(n_pieces, [&](int64_t piece) {
     for (auto [begin, end] = queue.take(); begin < end; std::tie(begin, end) = queue.take()) {
       stop_.check();
-      count(data_, examples.positions.subspan(begin, end - begin), examples.sums,
-            slots_[piece].data(), all_outside[piece]);
+      count(data_, examples.part(begin, end), slots_[piece].data(), all_outside[piece]);
     }
   });
   for (const std::vector<AnySum>& piece : all_outside)

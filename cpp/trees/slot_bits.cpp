@@ -80,8 +80,7 @@ HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i interleave(__m128i a, __m128i b, __m
 // `stride` apart
 template <int together, bool kWindow, class Words, int stride>
 HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
-                                     std::span<const int32_t> positions, const Sum* sums,
-                                     void* slots) {
+                                     const NodeExamples& examples, void* slots) {
   constexpr int kEights = 8;  // in a word
   const auto at = [&](int w, int j) {
     return static_cast<std::byte*>(slots) + 8 * stride * (64 * w + 8 * j);
@@ -96,14 +95,17 @@ HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
   const uint64_t last_mask = first + together == bits.n_words ? bits.last_mask : ~uint64_t{0};
   const __m128i mask = together == 1 ? _mm_set_epi64x(0, std::bit_cast<int64_t>(last_mask))
                                      : _mm_set_epi64x(std::bit_cast<int64_t>(last_mask), -1);
-  const size_t n = positions.size();
-  for (size_t i = 0; i < n; i += 4) {
+  const std::span<const int32_t> positions = examples.positions;
+  const int64_t n = std::ssize(positions);
+  for (int64_t i = 0; i < n; i += 4) {
     // Those after the last add nothing.
+    const auto amount = [&](int64_t j) HEDGEROW_INLINE_LAMBDA {
+      return j < n ? Words::amount(examples.sum(j)) : 0;
+    };
     const int32_t a = positions[i], b = positions[std::min(i + 1, n - 1)];
     const int32_t c = positions[std::min(i + 2, n - 1)], d = positions[std::min(i + 3, n - 1)];
-    const int64_t of_a = Words::amount(sums[a]), of_b = i + 1 < n ? Words::amount(sums[b]) : 0;
-    const int64_t of_c = i + 2 < n ? Words::amount(sums[c]) : 0;
-    const int64_t of_d = i + 3 < n ? Words::amount(sums[d]) : 0;
+    const int64_t of_a = amount(i), of_b = amount(i + 1);
+    const int64_t of_c = amount(i + 2), of_d = amount(i + 3);
     const __m512i of_a_b = _mm512_add_epi64(_mm512_maskz_set1_epi64(0b10101010, of_a),
                                             _mm512_maskz_set1_epi64(0b11001100, of_b));
     const __m512i without_d = _mm512_add_epi64(of_a_b, _mm512_maskz_set1_epi64(0b11110000, of_c));
@@ -133,64 +135,57 @@ HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
 }
 
 template <int together, bool kWindow>
-void count_words(const SlotBits& bits, int64_t first, std::span<const int32_t> positions,
-                 const Sum* sums, Sum* slots) {
-  count_words<together, kWindow, PackedWords, 1>(bits, first, positions, sums, slots);
+void count_words(const SlotBits& bits, int64_t first, const NodeExamples& examples, Sum* slots) {
+  count_words<together, kWindow, PackedWords, 1>(bits, first, examples, slots);
 }
 
 template <int together, bool kWindow>
-void count_words(const SlotBits& bits, int64_t first, std::span<const int32_t> positions,
-                 const Sum* sums, WideSum* slots) {
+void count_words(const SlotBits& bits, int64_t first, const NodeExamples& examples,
+                 WideSum* slots) {
   static_assert(sizeof(WideSum) == 2 * sizeof(int64_t));
-  count_words<together, kWindow, GradientWords, 2>(bits, first, positions, sums, slots);
+  count_words<together, kWindow, GradientWords, 2>(bits, first, examples, slots);
   count_words<together, kWindow, CurvatureWords, 2>(
-      bits, first, positions, sums, reinterpret_cast<std::byte*>(slots) + sizeof(int64_t));
+      bits, first, examples, reinterpret_cast<std::byte*>(slots) + sizeof(int64_t));
 }
 
 #else
 
 template <int together, bool kWindow, class AnySum>
-void count_words(const SlotBits& bits, int64_t first, std::span<const int32_t> positions,
-                 const Sum* sums, AnySum* slots) {
+void count_words(const SlotBits& bits, int64_t first, const NodeExamples& examples, AnySum* slots) {
   const uint64_t last_mask = first + together == bits.n_words ? bits.last_mask : ~uint64_t{0};
-  for (const int32_t position : positions)
+  for (int64_t i = 0; i < std::ssize(examples.positions); ++i)
     for (int s = 0; s < 64 * together; ++s) {
-      const uint64_t word = word_at<kWindow>(bits, position, first + s / 64) &
+      const uint64_t word = word_at<kWindow>(bits, examples.positions[i], first + s / 64) &
                             (s / 64 + 1 < together ? ~uint64_t{0} : last_mask);
-      slots[s] += sums[position].only_if((word >> (s % 64)) & 1);
+      slots[s] += examples.sum(i).only_if((word >> (s % 64)) & 1);
     }
 }
 
 #endif
 
 template <bool kWindow, class AnySum>
-void count_all_words(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                     AnySum* slots) {
+void count_all_words(const SlotBits& bits, const NodeExamples& examples, AnySum* slots) {
   int64_t w = 0;
-  for (; w + 2 <= bits.n_words; w += 2)
-    count_words<2, kWindow>(bits, w, positions, sums, slots + 64 * w);
-  if (w < bits.n_words) count_words<1, kWindow>(bits, w, positions, sums, slots + 64 * w);
+  for (; w + 2 <= bits.n_words; w += 2) count_words<2, kWindow>(bits, w, examples, slots + 64 * w);
+  if (w < bits.n_words) count_words<1, kWindow>(bits, w, examples, slots + 64 * w);
 }
 
 template <class AnySum>
-void count_bits_of_any(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                       AnySum* slots) {
+void count_bits_of_any(const SlotBits& bits, const NodeExamples& examples, AnySum* slots) {
   if (bits.has_window())
-    count_all_words<true>(bits, positions, sums, slots);
+    count_all_words<true>(bits, examples, slots);
   else
-    count_all_words<false>(bits, positions, sums, slots);
+    count_all_words<false>(bits, examples, slots);
 }
 
 }  // namespace
 
-void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                     Sum* slots) {
-  count_bits_of_any(bits, positions, sums, slots);
+void count_slot_bits(const SlotBits& bits, const NodeExamples& examples, Sum* slots) {
+  count_bits_of_any(bits, examples, slots);
 }
 
-void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                     WideSum* slots) {
-  count_bits_of_any(bits, positions, sums, slots);
+void count_slot_bits(const SlotBits& bits, const NodeExamples& examples, WideSum* slots) {
+  count_bits_of_any(bits, examples, slots);
 }
 
 }  // namespace hedgerow

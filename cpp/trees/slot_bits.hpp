@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include "trees/sum.hpp"
+#include "trees/histogram.hpp"
 
 namespace hedgerow {
 
@@ -21,11 +20,9 @@ struct SlotBits {
   bool has_window() const { return row_bits % 64 != 0; }
 };
 
-// Adds examples to the slots whose bits are set in their windows, which must be whole: sums (N,) by
-// position, slots (64 * n_words,).
-void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                     Sum* slots);
-void count_slot_bits(const SlotBits& bits, std::span<const int32_t> positions, const Sum* sums,
-                     WideSum* slots);
+// Adds examples to the slots whose bits are set in their windows, which must be whole: slots
+// (64 * n_words,).
+void count_slot_bits(const SlotBits& bits, const NodeExamples& examples, Sum* slots);
+void count_slot_bits(const SlotBits& bits, const NodeExamples& examples, WideSum* slots);
 
 }  // namespace hedgerow
