@@ -13,10 +13,16 @@
 #endif
 
 namespace hedgerow {
-namespace {
 
-constexpr int64_t kTogether = 1024;  // examples
-constexpr int64_t kWords = kTogether / 64;
+constexpr int64_t kBlockSize = 1024;  // examples
+
+// Where examples of a block go.
+struct ExampleWays {
+  std::array<uint64_t, kBlockSize / 64> are_left, are_missing;  // bits, of each example
+  const Sum* lefts;  // of the next missing example, and those after it: what they have on the left
+};
+
+namespace {
 
 // A bit of each of eight bytes, side by side.
 uint64_t pack_bits(const uint8_t* bytes, int bit) {
@@ -37,31 +43,27 @@ HEDGEROW_CLONES_WITHOUT_FMA void fill_left_fractions(const ExamplePart* HEDGEROW
   }
 }
 
-// Where examples of a block go.
-struct Ways {
-  std::array<uint64_t, kWords> are_left, are_missing;  // bits, of each example
-  const Sum* lefts;  // of the next missing example, and those after it: what they have on the left
-};
-
-struct Numbers {
+struct SideSizes {
   int64_t left = 0, right = 0;
 };
 
 #ifdef HEDGEROW_HAS_CLONES
 
+// Writes those of eight examples that are not empty, close together; returns how many.
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE int keep_some(__m256i positions, __m512i sums,
+                                                  const ExampleArrays& out) {
+  const __mmask8 some = _mm512_test_epi64_mask(sums, _mm512_set1_epi64(0xFFFFFFFF));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.positions),
+                      _mm256_maskz_compress_epi32(some, positions));
+  _mm512_storeu_si512(out.sums, _mm512_maskz_compress_epi64(some, sums));
+  return std::popcount(some);
+}
+
 // Eight examples at a time, n of them, to the left, to the right or to both.
-HEDGEROW_EIGHT_WIDE Numbers part_eights(Ways& ways, int64_t n, const ExampleArrays& examples,
-                                        const ExampleArrays& left, const ExampleArrays& right) {
-  const __m512i curvature = _mm512_set1_epi64(0xFFFFFFFF);
-  // Where there are some: the positions and sums, close together.
-  const auto keep = [](__mmask8 some, __m256i positions, __m512i sums, const ExampleArrays& out)
-                        HEDGEROW_INLINE_LAMBDA HEDGEROW_EIGHT_WIDE {
-                          _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.positions),
-                                              _mm256_maskz_compress_epi32(some, positions));
-                          _mm512_storeu_si512(out.sums, _mm512_maskz_compress_epi64(some, sums));
-                          return std::popcount(some);
-                        };
-  Numbers found;
+HEDGEROW_EIGHT_WIDE SideSizes part_eights(ExampleWays& ways, int64_t n,
+                                          const ExampleArrays& examples, const ExampleArrays& left,
+                                          const ExampleArrays& right) {
+  SideSizes found;
   for (int64_t i = 0; i < n; i += 8) {
     const auto is_left = static_cast<__mmask8>(ways.are_left[i / 64] >> i % 64);
     const auto is_missing = static_cast<__mmask8>(ways.are_missing[i / 64] >> i % 64);
@@ -72,10 +74,8 @@ HEDGEROW_EIGHT_WIDE Numbers part_eights(Ways& ways, int64_t n, const ExampleArra
         _mm512_maskz_expandloadu_epi64(is_missing, ways.lefts), is_left, sums);
     const __m512i on_right = _mm512_sub_epi64(sums, on_left);
     ways.lefts += std::popcount(is_missing);
-    found.left +=
-        keep(_mm512_test_epi64_mask(on_left, curvature), positions, on_left, left.from(found.left));
-    found.right += keep(_mm512_test_epi64_mask(on_right, curvature), positions, on_right,
-                        right.from(found.right));
+    found.left += keep_some(positions, on_left, left.from(found.left));
+    found.right += keep_some(positions, on_right, right.from(found.right));
   }
   return found;
 }
@@ -84,9 +84,9 @@ HEDGEROW_EIGHT_WIDE Numbers part_eights(Ways& ways, int64_t n, const ExampleArra
 
 // Writes each example to both sides and keeps it where it should be: there is no branch to
 // mispredict.
-Numbers part_block(Ways& ways, int64_t n, const ExampleArrays& examples, const ExampleArrays& left,
-                   const ExampleArrays& right) {
-  Numbers found;
+SideSizes part_block(ExampleWays& ways, int64_t n, const ExampleArrays& examples,
+                     const ExampleArrays& left, const ExampleArrays& right) {
+  SideSizes found;
   int64_t i = 0;
 #ifdef HEDGEROW_HAS_CLONES
   if (adds_eight_at_once()) found = part_eights(ways, i = n / 8 * 8, examples, left, right);
@@ -119,7 +119,7 @@ class Divider::Block {
     std::fill(sides_.begin() + positions.size(), sides_.end(), uint8_t{kRightSide});
     static_assert(kLeftSide == 1 && kNoSide == 2);
     n_missing_ = 0;
-    for (int64_t w = 0; w < kWords; ++w) {
+    for (int64_t w = 0; w < kBlockSize / 64; ++w) {
       uint64_t left = 0, missing = 0;
       for (int64_t i = 0; i < 64; i += 8) {
         left |= pack_bits(sides_.data() + 64 * w + i, 0) << i;
@@ -146,16 +146,16 @@ class Divider::Block {
 
   // What missing ones have on the left.
   std::span<const Sum> lefts() const { return {lefts_.data(), static_cast<size_t>(n_missing_)}; }
-  Ways& ways() { return ways_; }
+  ExampleWays& ways() { return ways_; }
 
  private:
-  std::array<uint8_t, kTogether> sides_;
-  Ways ways_;
+  std::array<uint8_t, kBlockSize> sides_;
+  ExampleWays ways_;
   int64_t n_missing_;
-  std::array<uint16_t, kTogether> places_;      // of missing ones
-  std::array<ExamplePart, kTogether> missing_;  // what they have at the node
-  std::array<int32_t, kTogether> at_root_;      // their curvatures
-  std::array<Sum, kTogether + 1> lefts_;
+  std::array<uint16_t, kBlockSize> places_;      // of missing ones
+  std::array<ExamplePart, kBlockSize> missing_;  // what they have at the node
+  std::array<int32_t, kBlockSize> at_root_;      // their curvatures
+  std::array<Sum, kBlockSize + 1> lefts_;
 };
 
 Division Divider::divide(std::span<int32_t> positions, Sum* sums, ExampleArrays left) const {
@@ -163,10 +163,11 @@ Division Divider::divide(std::span<int32_t> positions, Sum* sums, ExampleArrays 
   Block block;
   ExampleArrays right{positions.data(), sums};
   while (!positions.empty()) {
-    const std::span some = positions.first(std::min<size_t>(positions.size(), kTogether));
+    const std::span some = positions.first(std::min<size_t>(positions.size(), kBlockSize));
     block.read(*this, some, [&](int64_t i, const Sum&) { return sums[i]; });
     for (const Sum& on_left : block.lefts()) found.left_of_missing += on_left;
-    const Numbers n = part_block(block.ways(), std::ssize(some), {some.data(), sums}, left, right);
+    const SideSizes n =
+        part_block(block.ways(), std::ssize(some), {some.data(), sums}, left, right);
     left = left.from(n.left);
     right = right.from(n.right);
     found.n_left += n.left;
@@ -180,9 +181,9 @@ Division Divider::divide(std::span<int32_t> positions, Sum* sums, ExampleArrays 
 WideSum Divider::left_of_missing(std::span<const int32_t> positions, const Sum* sums) const {
   WideSum total;
   Block block;
-  for (size_t begin = 0; begin < positions.size(); begin += kTogether) {
+  for (size_t begin = 0; begin < positions.size(); begin += kBlockSize) {
     const std::span some =
-        positions.subspan(begin, std::min<size_t>(positions.size() - begin, kTogether));
+        positions.subspan(begin, std::min<size_t>(positions.size() - begin, kBlockSize));
     block.read(*this, some, [&](int64_t i, const Sum& whole) {
       return sums == nullptr ? whole : sums[begin + i];
     });
