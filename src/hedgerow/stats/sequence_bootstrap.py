@@ -22,6 +22,7 @@ from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.scorers import PositionScorer, make_position_scorer
 from hedgerow.stats.tallies import OWN, ChunkMetric, LabelLists, tally_metric
 from hedgerow.suggestions import suggest
+from hedgerow.weighting import check_weights
 
 __all__ = ["Bootstrap", "bootstrap", "resample"]
 
@@ -276,11 +277,12 @@ def _read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,) or not np.all(np.isfinite(weights) & (weights >= 0)):
+    if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}; expected a finite weight of at least 0 for "
-            f"each of {count_of(n, 'sequence')}"
+            f"sample_weight has shape {weights.shape}; expected one weight for each of "
+            f"{count_of(n, 'sequence')}"
         )
+    check_weights(weights)
     return weights
 
 
