@@ -32,7 +32,7 @@ class Relatives:
 
     @classmethod
     def of(cls, part: Scores, position: int) -> Relatives:
-        """The relatives of a position of the only sequence in `scores`."""
+        """The relatives of a position of the only sequence in `part`."""
         parents = np.arange(-1, part.n_positions - 1)
         return cls(position, parents if part.parents is None else part.parents.astype(np.int64))
 

@@ -113,7 +113,7 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
 
 
 def tally_shares(right: NDArray[Any], total: NDArray[Any]) -> Tally:
-    """Share of correct labels in each sequence, (S,)."""
+    """The tally of a share: numbers of correct labels, and of all labels, of each sequence."""
     counts = np.stack([right, total], axis=1).astype(np.float64)
     return Tally(csr_array(counts), lambda sums: float(sums[0] / sums[1]))
 

@@ -37,7 +37,7 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def has_learnt(self) -> bool:
-        """Whether there is something to evaluate: steps, or an initial model."""
+        """Whether there is anything to evaluate: steps so far, or an initial model."""
 
     @abstractmethod
     def advance(self) -> bool:
