@@ -58,7 +58,7 @@ class Relatives:
         return len(self.path(self.position, len(self.parents))) - 1
 
     def path(self, end: int, reach: int) -> list[int]:
-        """The path to a position from an ancestor, this many generations above, or the root."""
+        """The path to ``end`` from its ancestor ``reach`` generations above, or from the root."""
         path = [end]
         while len(path) <= reach and (above := int(self.parents[path[-1]])) >= 0:
             path.append(above)

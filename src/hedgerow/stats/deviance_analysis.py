@@ -180,7 +180,7 @@ class _Scale:
 
     dispersion: float
     residual_df: int | None
-    """Of an estimated dispersion; None: it is known."""
+    """Residual degrees of freedom, if the dispersion is estimated; None: it is known."""
 
     def test(self, difference: float, df: int) -> tuple[float, float]:
         """Statistic and p-value of a difference of deviances."""

@@ -201,7 +201,7 @@ def resample(
 def _test(differences: NDArray[np.float64]) -> float:
     """Two-sided p-value: twice the share of differences on the other side of 0.
 
-    A percentile interval of level 1 - p just reaches 0.
+    The percentile interval with the confidence level 1 - p just reaches 0.
     """
     n = len(differences)
     tails = [(np.sum(side) + 1) / (n + 1) for side in (differences <= 0, differences >= 0)]

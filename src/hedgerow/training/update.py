@@ -32,7 +32,7 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def n_warm(self) -> int:
-        """Number of warm-up steps: training is not stopped during these."""
+        """Number of warm-up steps, during which there is no early stopping."""
 
     @property
     @abstractmethod
