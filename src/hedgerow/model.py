@@ -47,7 +47,7 @@ AnyPotential = TypeVar("AnyPotential", bound=Potential)
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The input of a model: sequences, and codes of known labels, (N,) with -1, or None."""
+    """The input of a model: sequences, and codes of known labels, (N,), -1 where unknown."""
 
     sequences: Sequences
     known: NDArray[np.int32] | None = None

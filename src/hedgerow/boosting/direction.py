@@ -119,7 +119,7 @@ class TreeDirection(Direction):
         self.iterate.trees.propose(self.trees.scaled(size))
 
     def part(self, size: float) -> Part:
-        """The trees, their values multiplied by the step size."""
+        """The trees, with their weights multiplied by the step size."""
         return Part(self.trees.scaled(size))
 
 

@@ -28,8 +28,7 @@ GRACE, SHARE = 5.0, 0.25
 def answer_time(timeout: float) -> int:
     """Whole seconds that a worker waits for another one.
 
-    This is shorter than the timeout, so that the client receives the error of the worker that
-    failed before its own time is over.
+    It is shorter than the timeout of the client, which then learns first which worker failed.
     """
     return max(1, round(timeout - _grace(timeout)))
 

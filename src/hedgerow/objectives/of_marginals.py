@@ -132,7 +132,7 @@ class OfMarginals(TrainingObjective):
 
     @property
     def has_kinks(self) -> bool:
-        """Accuracy has kinks where two wrong labels are equally probable, as at a maximum."""
+        """Accuracy has kinks where two wrong labels tie, and may be maximal at one of them."""
         return isinstance(self.objective, Accuracy)
 
     def stages(self) -> list[TrainingObjective]:

@@ -37,19 +37,19 @@ class Potential:
 
     @property
     def has_edges(self) -> bool:
-        """Whether it scores label pairs, label patterns or arcs, differently at each position."""
+        """Whether it has edges: scores of label pairs, patterns or arcs that differ by position."""
         return False
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether these are scores of all label patterns of the trellis."""
+        """Whether its edges are scores of all label patterns of the trellis, (N, P)."""
         return False
 
     @property
     def scores_arcs(self) -> bool:
-        """Whether these are scores of all arcs of the trellis.
+        """Whether its edges are scores of all arcs of the trellis, (N, *arc_shape).
 
-        Then edges have the shape of the arcs, (N, *arc_shape), and `contributions` explains them.
+        `contributions` then explains them too.
         """
         return False
 

@@ -132,7 +132,7 @@ class Observed:
     codes: NDArray[np.int32]
     """(N,) The gradient is the probability minus 1 at this label; -1: at none."""
     rule: tuple[float, float]
-    """Factor of gammas, and a gamma: smaller ones are used unchanged; see `temper`."""
+    """Factor of gammas, and the gamma up to which they are used unchanged: see `temper`."""
 
 
 class TreeLearner(Learner):
