@@ -53,7 +53,8 @@ MEANT = {
 }
 NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
 
-# Hints about names whose numbers have another meaning, by a parameter that the estimator has.
+# Hints that depend on the estimator, which is recognised by a parameter that only it has: the same
+# number has another meaning.
 REMARKS = {
     ("c2", "all_pairs"): "did you mean reg_lambda? c2=1 is reg_lambda=2",
     ("C", "all_pairs"): "did you mean reg_lambda? C is 1 / reg_lambda",
@@ -66,7 +67,7 @@ NOTES = {
     "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
     "algorithm": "leave it out; objective sets what training maximises",
     "all_possible_transitions": "did you mean min_pattern_count? 0 gives every label pair a weight",
-    "base_score": "did you mean the argument base_scores of fit? It is a score for each label",
+    "base_score": "did you mean the argument base_scores of fit? (scores of labels, by position)",
     "enable_categorical": "leave it out; columns of text and categories are read as such",
     "feature_types": "leave it out; columns of text and categories are read as such",
     "grow_policy": "leave it out; with max_leaves, the split with the largest gain is made first",

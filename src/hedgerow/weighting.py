@@ -57,7 +57,7 @@ def read_sample_weight(
         sizes = count_of(sequences.n_sequences, "sequence")
         sizes += f" and {count_of(sequences.n_positions, 'row')}" * sequences.flat
         raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
-    check_weights(weights)
+    _check_weights(weights)
     by_sequence = weights[sequences.offsets[:-1]] if of_rows else weights
     differ = of_rows and bool(np.any(np.repeat(by_sequence, sequences.lengths) != weights))
     largest, differ_anywhere = comm.max(np.array([weights.max(initial=0.0), float(differ)]))
@@ -84,8 +84,7 @@ def _to_numbers(sample_weight: ArrayLike, expected: str) -> NDArray[np.float64]:
         ) from None
 
 
-def check_weights(weights: NDArray[np.float64]) -> None:
-    """Raise ValueError for a weight that is negative, not finite or too large."""
+def _check_weights(weights: NDArray[np.float64]) -> None:
     bad = ~((weights >= 0) & (weights <= LARGEST))
     if bad.any():
         place = int(bad.argmax())

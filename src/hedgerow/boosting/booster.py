@@ -356,7 +356,7 @@ class LineSearch(StepRule[SearchDirection]):
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:
-        """Search the minimum along the direction with a few evaluations of the loss."""
+        """Search for the minimum along the direction, with a few evaluations of the loss."""
         start = Trial(0.0, iterate.loss, direction.slope)
         if not start.slope < 0:
             return None

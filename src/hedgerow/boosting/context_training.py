@@ -165,7 +165,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """Scores to propose, with the same array of edges, since nearly all are accepted.
+        """Scores to propose, with the same array of edges: nearly all are accepted.
 
         That saves half of the memory for edges, and the time to fill another array.
         """

@@ -28,7 +28,8 @@ GRACE, SHARE = 5.0, 0.25
 def answer_time(timeout: float) -> int:
     """Whole seconds that a worker waits for another one.
 
-    It is shorter than the timeout of the client, which then learns first which worker failed.
+    It is shorter than the client's timeout, so that the client learns which worker failed before it
+    gives up.
     """
     return max(1, round(timeout - _grace(timeout)))
 

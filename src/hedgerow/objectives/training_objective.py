@@ -185,7 +185,7 @@ class TrainingObjective(ABC):
     is_smooth: ClassVar[bool] = True
     """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
     needs_warm_start: ClassVar[bool] = True
-    """Whether training should begin with the likelihood: unless the loss is smooth and convex."""
+    """Whether training should begin with the likelihood; not if the loss is smooth and convex."""
     has_unit_slopes: ClassVar[bool] = False
     """Whether slopes are at most 1 for each unit of weight, as those of the likelihood are."""
     adds_costs: ClassVar[bool] = False

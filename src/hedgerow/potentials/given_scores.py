@@ -31,7 +31,7 @@ class GivenScores(Potential):
     def contributions(
         self, sequences: Sequences, asked: ContributionRequest
     ) -> list[tuple[float, Table]]:
-        """One feature, whose value and contribution are the sum of the given scores."""
+        """One feature; its value and its contribution are the requested sum of given scores."""
         scores = _scores_of(sequences)[asked.positions]
         return [
             (0.0, _as_feature(float(np.einsum("k,k", signs, row))))

@@ -80,7 +80,7 @@ class Mode:
 
     @property
     def needs(self) -> set[str]:
-        """Types of its bound variables, except positions, which are always bound."""
+        """Types of variables that must be bound already, except positions, which always are."""
         return {kind for sign, kind in self.arguments if sign == "+"} - {POSITION}
 
     @property

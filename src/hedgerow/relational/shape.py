@@ -169,9 +169,9 @@ class Shape(LazyAttributes):
 
     @lazy
     def redundant_if(self) -> list[frozenset[tuple[int, int]]]:
-        """When literals are implied by others: sets of pairs of slots, with equal constants each.
+        """Conditions under which a literal is implied by the others.
 
-        Literals are implied if this holds for all pairs of any set; for the empty set, always.
+        Each is a set of pairs of slots that have equal constants; the empty set means always.
         """
         conditions = {
             substitution.equal.union(_pair(*slots) for slots in substitution.slots)

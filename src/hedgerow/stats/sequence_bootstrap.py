@@ -22,7 +22,6 @@ from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.scorers import PositionScorer, make_position_scorer
 from hedgerow.stats.tallies import OWN, ChunkMetric, LabelLists, tally_metric
 from hedgerow.suggestions import suggest
-from hedgerow.weighting import check_weights
 
 __all__ = ["Bootstrap", "bootstrap", "resample"]
 
@@ -282,7 +281,12 @@ def _read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
             f"sample_weight has shape {weights.shape}; expected one weight for each of "
             f"{count_of(n, 'sequence')}"
         )
-    check_weights(weights)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        place = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative"
+        )
     return weights
 
 

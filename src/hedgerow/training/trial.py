@@ -101,7 +101,7 @@ class Pieces(NamedTuple):
         return Pieces(*(part[numbers] for part in self))
 
     def first(self, n_positions: float) -> Pieces:
-        """The first pieces, if possible at least `PIECES` with this many positions; sorted."""
+        """The first pieces: at least `PIECES`, and enough for this many positions; sorted."""
         sums = np.cumsum(self.ends - self.begins)
         n_taken = max(int(np.searchsorted(sums, n_positions)) + 1, PIECES)
         taken = self.take(np.arange(min(n_taken, len(sums))))

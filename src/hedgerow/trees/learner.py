@@ -49,8 +49,8 @@ class Learner:
     identities : (S,) uint64, optional
         What the draws of sequences and examples depend on; None: their numbers.
     bound
-        Upper bound on the total weight of all positions of all workers; 0: no rounding. Sums are
-        rounded by it so that they do not depend on the order of the positions.
+        Upper bound on the total weight of all positions of all workers; 0: no rounding. It defines
+        how sums are rounded, so that they do not depend on the order of the positions.
     n_positions
         Number of positions of all workers; None: those of the offsets. Derivatives are rounded more
         finely if there are many.
