@@ -99,10 +99,13 @@ ARGUMENTS = {
 ARGUMENT_NAMES = {name: ours for ours, theirs in ARGUMENTS.items() for name in theirs.split()}
 
 
-def suggest(name: str, known: Collection[str]) -> str:
-    """Similar names, as text to append to a message; empty if there are none."""
+def suggest(name: str, known: Collection[str], cutoff: float = 0.6) -> str:
+    """Similar names, as text to append to a message; empty if there are none.
+
+    ``cutoff`` is the minimum similarity, from 0 to 1.
+    """
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-    near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.7)
+    near = near or difflib.get_close_matches(name, known, n=3, cutoff=cutoff)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -147,7 +150,8 @@ def suggest_parameter(
         for ours in NAMES.get(name, ()):
             if ours in parameters:
                 return f"; did you mean {ours} of {owner}?"
-    return suggest(name, known) or f"; its parameters are {', '.join(sorted(known))}"
+    near = suggest(name, known, cutoff=0.7)
+    return near or f"; its parameters are {', '.join(sorted(known))}"
 
 
 def suggest_argument(
