@@ -98,7 +98,7 @@ class LinearCRF(Estimator):
         parameters are equivalent if all patterns are pairs. With this parameter, every arc of the
         label automaton has its own score at every position: time grows with the number A of arcs,
         and so does the memory for one batch of sequences, up to 32 A bytes per position of the
-        longest sequence; for short sequences up to 16 MiB.
+        longest sequence; for short sequences up to 16 MiB, or 32 MiB with 8 or more threads.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.

@@ -62,7 +62,7 @@ class ForeignFileError(ModelFileError):
 
 
 def write(path: Path, kind: str, state: State) -> None:
-    """Write a model of class `kind`, or something else of another kind, atomically."""
+    """Write a model of class `kind`, or a checkpoint, atomically."""
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
     write_file(path, save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"}))

@@ -46,7 +46,7 @@ def read_sample_weight(
 ) -> SampleWeight:
     """Check the weights of sequences, (S,), or of the rows of a flat X, (N,).
 
-    All workers get them in the same way: by position if positions differ on one of them.
+    On all workers they are by position if positions of a sequence differ on any worker.
     """
     if sample_weight is None:
         return SampleWeight()

@@ -96,7 +96,6 @@ def test_very_many_rows():
         (["1,5", "-2,5", " 1e3"], "", " 1e3"),
         ([*map(str, range(12)), "n/a"], " but 'n/a'", "0"),
         ([*map(str, range(12)), "?", "-"], " but '-' and '?'", "0"),
-        (pd.Series([1, 2], dtype=object), "", "1"),
     ],
 )
 def test_numbers_stored_as_text(values, but, first):
@@ -108,6 +107,16 @@ def test_numbers_stored_as_text(values, but, first):
         "they are codes, convert it to a categorical dtype"
     )
     assert warnings_of([pl.DataFrame({"x": list(map(str, values))})]) != []
+
+
+def test_numbers_stored_as_objects():
+    (message,) = warnings_of([pd.DataFrame({"x": pd.Series([1, 2], dtype=object)})])
+    assert message == (
+        "column 'x' holds numbers, such as 1, as Python objects (dtype object), so they are "
+        "treated as categories; convert the column to numbers, with an empty cell or NaN where "
+        "there is none, such as pandas.to_numeric(X['x'], errors='coerce'). If they are codes, "
+        "convert it to a categorical dtype"
+    )
 
 
 @pytest.mark.parametrize(

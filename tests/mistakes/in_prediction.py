@@ -112,7 +112,7 @@ def explain_a_position_beyond_the_end():
 @mistake(
     "A",
     ValueError,
-    "x contains 4 sequences, in a list or by groups; expected a single sequence, such as X[0]",
+    "x is a list of 4 sequences; expected the sequence itself, such as X[0]",
 )
 def explain_several_sequences():
     LISTED.explain(X, 0)

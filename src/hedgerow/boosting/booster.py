@@ -46,8 +46,8 @@ __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
 # Each time, the step of the pattern weights is divided by four. The first few times only this step
-# is shortened, and it must decrease the loss by this share of its linear prediction; after that,
-# the step of the trees is halved each time too.
+# is shortened, and the loss must decrease by this share of its linear prediction; after that, the
+# step of the trees is halved each time too.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
@@ -163,12 +163,12 @@ class Booster(Update[Binned]):
         )
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
-        """By the rounds so far."""
+        """Scores by the rounds so far."""
         running = self.scoring.catch_up(sequences, self.rounds.parts)
         return running.runs(self.iterate.arcs(self.iterate.weights))
 
     def score_kept(self, sequences: Binned) -> Iterator[Scores]:
-        """By the rounds that are kept."""
+        """Scores by the rounds that are kept."""
         if self.rounds.n_kept == len(self.rounds.parts):
             return self.score(sequences)
         running, forest = self.scoring.start(sequences), self.rounds.kept_forest()
@@ -195,7 +195,7 @@ class Booster(Update[Binned]):
         return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
-        """The loss that the last round had to decrease, as a mean over the training positions."""
+        """Loss of the last round's objective, without penalties, as a mean over positions."""
         total = self.targets.total_weight
         return self.iterate.measured.loss * (1.0 / total if total > 0 else 0.0)
 
@@ -255,7 +255,7 @@ class Booster(Update[Binned]):
         return slopes, step
 
     def _may_begin(self, number: int) -> bool:
-        """Whether a round may begin before the figures of the one before it are noted."""
+        """Whether a round may begin before the history of the previous one is recorded."""
         is_next = number < self.max_rounds and not self.schedule.changes_at(number)
         return self.trees.works_ahead and is_next
 
@@ -318,13 +318,13 @@ class StepRule(ABC, Generic[AnyDirection]):
 class Backtracking(StepRule[Direction]):
     """The full step, or a shorter one if the loss would increase.
 
-    A step of the weights must also decrease the loss by a share of its linear prediction; otherwise
-    it is first shortened alone: when labels begin to depend on each other, the bound may be too
-    low.
+    The first few times, only the step of the weights of label patterns is shortened, and the loss
+    must decrease by a share of what its slope along the weights promises: when labels begin to
+    depend on each other, the bound may be too low.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
-        """The first acceptable one of shorter and shorter steps."""
+        """Take the full step, or the first shorter one that is accepted."""
         loss = iterate.loss
         first = 0 if direction.weights.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
@@ -356,7 +356,7 @@ class LineSearch(StepRule[SearchDirection]):
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:
-        """By a few evaluations of the loss; the last one is that of the step."""
+        """Search for the minimum along the direction, with a few evaluations of the loss."""
         start = Trial(0.0, iterate.loss, direction.slope)
         if not start.slope < 0:
             return None

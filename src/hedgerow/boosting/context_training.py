@@ -61,7 +61,7 @@ class Sums:
     """Loss of all positions, weights included."""
     arc_sums: NDArray[np.float64]
     slopes: NDArray[np.float64]
-    """Of the arcs."""
+    """Slopes of the arcs."""
     marginals: NDArray[np.float64]
     """(N, K)"""
     mixing: Mixing
@@ -165,15 +165,15 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """With the same array of edges: nearly all proposals are accepted.
+        """Scores to propose, with the same array of edges: nearly all are accepted.
 
-        That saves half of the memory for edges, and the time to move another array.
+        That saves half of the memory for edges, and the time to fill another array.
         """
         scores = self.scores
         return scores.twin() if self.settings.have_directions else scores.on_same_edges()
 
     def reject(self, parts: Sequence[Part]) -> None:
-        """Edges are computed again; since that takes long, the next proposals have their own."""
+        """Compute the edges again; since that takes long, later proposals have their own array."""
         if self.proposed.edges is self.scores.edges:
             self.scores.restore_edges(parts)
             self.proposed = self.scores.twin()
@@ -185,7 +185,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> Sums:
-        """Measure run by run, with the examples for the trees of the round, if there is one."""
+        """Measure run by run; if a round learns from it, also collect the examples of its trees."""
         unit = 1.0
         if round_number is not None:
             if not objective.has_unit_slopes:
@@ -219,7 +219,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         round_number: int,
         direction: ContextScores,
     ) -> Along[Sums]:
-        """Slopes of all edges are kept until the next call."""
+        """Measure with the derivative along a direction; `slopes` are kept until the next call."""
         found = self.measure(objective, scores, arcs, round_number)
         return Along(
             found, found.unit * direction.slope_by(self.slopes(), self.targets.comm), found.slopes
@@ -247,7 +247,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def _find_unit(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
     ) -> float:
-        """The steepest slope."""
+        """The steepest slope of all positions, which is the unit of the slopes."""
         found, weights = 0.0, self.curvature_weights
         for run, measured in self._measure_runs(objective, scores, arcs):
             own = None if weights is None else weights[run.positions]
@@ -330,7 +330,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         return gammas
 
     def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:
-        """For the weights of label patterns; the examples already contain what trees need."""
+        """Slopes and curvatures of the weights; for trees, the examples already contain them."""
         expected = self.trellis.pattern_sums(found.arc_sums)
         curvatures = self.bound.curvatures(found.mixing, found.marginals, expected)
         return PatternSlopes(
@@ -338,5 +338,5 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
 
     def grow(self, round_number: int) -> Forest:
-        """From the examples of the last measurement."""
+        """One tree per label, from the examples of the last measurement."""
         return self.learner.grow(round_number)

@@ -101,8 +101,8 @@ def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
 
         -r g^2 / (gamma' h) (1 - r gamma / (2 gamma')),
 
-    and so decreases the loss if gamma' > r gamma / 2. So a learning rate has the same effect as
-    gamma; with both in full, trees stop learning if labels depend strongly on each other. Therefore
+    and so decreases the loss if gamma' > r gamma / 2. Both the learning rate and gamma shorten
+    steps; with both in full, trees stop learning if labels depend strongly on each other. Therefore
     gamma' is r gamma, but at least `MODEST`, and never more than gamma.
     """
     rate = min(learning_rate, 1.0)

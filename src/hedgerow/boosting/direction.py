@@ -99,7 +99,7 @@ class Direction(ABC):
         return State({}, {})
 
     def recall(self, state: State, objective: TrainingObjective) -> None:
-        """Read the output of `pack`; the scores are those before the last round.
+        """Restore the output of `pack`; the current scores are those before the last round.
 
         Raises ModelFileError.
         """
@@ -110,23 +110,24 @@ class TreeDirection(Direction):
     """Only the trees and steps of the round; it needs no memory."""
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """Unchanged."""
+        """Set the direction to exactly these trees and this step."""
         self.trees, self.weights = trees, step
         self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, step))
 
     def propose(self, size: float) -> None:
-        """By walking the trees."""
+        """Propose the scores after a step; the trees are walked for this."""
         self.iterate.trees.propose(self.trees.scaled(size))
 
     def part(self, size: float) -> Part:
-        """Trees with the step as weight."""
+        """The trees, with their weights multiplied by the step size."""
         return Part(self.trees.scaled(size))
 
 
 class SearchDirection(Direction):
     """A direction whose scores are stored, so that a line search along it is possible.
 
-    This one also consists only of the round's trees and steps.
+    Like `TreeDirection`, it consists of the round's trees and steps only; subclasses add a share of
+    the previous direction.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class SearchDirection(Direction):
         self.weights = np.zeros_like(iterate.weights)
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """The trees and steps, plus a share of the previous direction."""
+        """Set the direction to the trees and steps, plus `_find_carry` times the previous one."""
         self.trees = trees
         self.carry = self._find_carry(trees, step, slopes)
         self.scores.turn(trees, self.carry)
@@ -159,11 +160,11 @@ class SearchDirection(Direction):
         self.slope = slopes.unit * by_trees + self.promise
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
-        """The share of the previous direction."""
+        """The share of the previous direction that is added; here 0."""
         return 0.0
 
     def propose(self, size: float) -> None:
-        """By adding its scores."""
+        """Propose the scores after a step; the stored scores are added for this."""
         training = self.iterate.trees
         training.scores.move(size, self.scores, training.proposed)
 
@@ -177,7 +178,7 @@ class SearchDirection(Direction):
         return largest_of_all(self.scores.largest(), self.iterate.comm)
 
     def part(self, size: float) -> Part:
-        """Trees, step and carry."""
+        """The trees, the step size, and the share of the previous direction."""
         return Part(self.trees, size, self.carry)
 
 
@@ -190,7 +191,7 @@ class ConjugateDirection(SearchDirection):
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
     h replaces the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting have h
-    in both factors; with G, b_m is 0 if the trees still find what the last step should have
+    instead of G as well; with G, b_m is 0 if the trees still find what the last step should have
     achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to restart where
     G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few trees hardly
     change most of the gradient.

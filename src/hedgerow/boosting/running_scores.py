@@ -145,7 +145,7 @@ class NodeScores(RunningScores):
         self.nodes = start.nodes
 
     def twin(self) -> NodeScores:
-        """With the same edges, which trees do not change."""
+        """Other scores with the same edges, which trees do not change."""
         nodes = np.empty_like(self.nodes)
         return NodeScores(replace(self.start, nodes=nodes), self.binned, self.n_threads)
 
@@ -155,12 +155,12 @@ class NodeScores(RunningScores):
         return (self.nodes,)
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """To the scores of nodes."""
+        """Fill ``out`` with the scores plus the values of trees, which change only nodes."""
         bins = self.binned.laid_out or self.binned.bins
         trees.add_scores(bins, self.nodes, out.nodes, self.n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """All at once."""
+        """All sequences in one run."""
         yield replace(self.start, nodes=self.nodes, arcs=arcs)
 
 
@@ -174,7 +174,7 @@ class ContextScores(RunningScores):
         self.nodes = start.nodes
 
     def twin(self) -> ContextScores:
-        """With the same edges of other potentials."""
+        """Other scores, sharing the edges of other potentials."""
         found = self.on_same_edges()
         found.edges = _zero_edges(*self.edges.shape)
         return found
@@ -197,7 +197,7 @@ class ContextScores(RunningScores):
         return self.nodes, self.edges
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """To the scores of nodes and of edges."""
+        """Fill ``out`` with the scores plus the values of trees, of nodes and edges."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
         bins, n_threads = self.binned.bins, self.scoring.n_threads
@@ -237,7 +237,7 @@ class ContextScores(RunningScores):
 
 
 def _zero_edges(n_positions: int, n_edges: int) -> NDArray[np.float32]:
-    """In large memory pages, which NumPy uses for `empty` but not for `zeros`."""
+    """Zeros in large memory pages, which NumPy uses for `empty` but not for `zeros`."""
     edges = np.empty((n_positions, n_edges), np.float32)
     edges.fill(0)
     return edges

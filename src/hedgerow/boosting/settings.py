@@ -47,7 +47,7 @@ EXACT_EVERY = 8
 
 @dataclass(frozen=True)
 class ExactRounds:
-    """The rounds that optimise the weights of label patterns exactly instead of by the bound.
+    """The rounds that optimise the weights of label patterns, after their step by the bound.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Settings:
     sampling: Sampling
     """What the rounds learn from."""
     draws: bool
-    """Whether a round depends on random numbers, so that the next may fare better."""
+    """Whether rounds draw random samples: after one that learns nothing, the next one may."""
     n_threads: int
     column_rules: _core.ColumnRules | None = None
     """Monotone and interaction constraints; None: there are none."""

@@ -61,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 for a user error, with a message of one line; 130 after Ctrl-C.
+        0, or 2 for a user error, with a message of one line; 130 after Ctrl-C; 141 if the reader of
+        standard output has closed it.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may lack letters
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -28,7 +28,7 @@ class WeightedLikelihood:
     Attributes
     ----------
     slopes : (n_rows, K) float64
-        Expected minus observed counts, of what was measured last.
+        Expected minus observed counts of the last measurement.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class WeightedLikelihood:
         labels: DeviceArray,
         lost: DeviceArray,
     ) -> None:
-        """Process all sequences that are in range, and mark those that lose precision here."""
+        """Process all sequences that are not marked in ``lost``; mark those that lose precision."""
         self.device.clear(self._pairs)
         self.kernels.launch(
             "weigh_positions", self.n_blocks, 32, scores, factors, *sequences, labels,

@@ -55,8 +55,8 @@ def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Desce
     """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` returns value and subgradient.
 
     `bundle` is the state so far. Stops after `max_iter` iterations, each of which evaluates the
-    risk once, or when the loss is known to be within `tol` times itself of the minimum. Yields the
-    best weights so far.
+    risk once, or when the gap between the loss and its lower bound is at most `tol` times the loss.
+    Yields the best weights so far.
     """
     while len(iterations.losses) < iterations.max_iter and not bundle.is_within(iterations.tol):
         bundle.evaluate(risk, bundle.next_point())
@@ -128,7 +128,7 @@ class Bundle:
         return self._planes.centre
 
     def is_within(self, tol: float) -> bool:
-        """Whether no weights can have a loss that is lower by more than `tol` times the best."""
+        """Whether the gap between the loss and its lower bound is at most `tol` times the loss."""
         return self.loss - self.bound <= tol * abs(self.loss)
 
     def evaluate(self, risk: Risk, point: Vector) -> None:

@@ -61,7 +61,8 @@ def find_occurrences(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
-    A place does not depend on the order of the sequences; with several workers, the minimum counts.
+    A place does not depend on the order of the sequences; the first place over several workers is
+    the minimum of theirs.
     """
     from hedgerow import _core
 

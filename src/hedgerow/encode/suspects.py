@@ -182,7 +182,7 @@ def _last_word(name: str) -> str:
 
 
 def _warn_of_numbers(column: Categorical) -> None:
-    """Warn if text looks like numbers, except for a few marks of missing values."""
+    """Warn if categories look like numbers, except for a few marks of missing values."""
     if column.declared or column.kind == "bools" or not column.categories:
         return
     marks = [] if column.kind == "numbers" else _first_words(column.categories)
@@ -191,10 +191,15 @@ def _warn_of_numbers(column: Categorical) -> None:
         return
     but = f" but {' and '.join(map(repr, marks))}" if marks else ""
     first = next(text for text in column.categories if text not in marks)
+    found = (
+        f"column {column.name!r} holds numbers, such as {first}, as Python objects (dtype object)"
+        if column.kind == "numbers"
+        else f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
+        "but are stored as text"
+    )
     warn_user(
-        f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
-        "but are stored as text, so they are treated as categories; convert the "
-        "column to numbers, with an empty cell or NaN where there is none, such as "
+        f"{found}, so they are treated as categories; convert the column to numbers, with an empty "
+        "cell or NaN where there is none, such as "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
         "a categorical dtype"
     )

@@ -46,9 +46,10 @@ class StoredTable:
 class TableStore:
     """Assembles parts of a table, of whole sequences, within a ``with`` block, into one X.
 
-    Numbers take 8 bytes each on disk, or 4 if all numeric columns are 32-bit floats or bools. Each
-    text column takes 4 bytes per position in memory; the names of sequences are in memory too. The
-    file is in the folder for temporary files, which ``TMPDIR`` sets.
+    Numbers take 8 bytes each on disk, or 4 if single precision represents all of them: floats of up
+    to 32 bits, integers of 8 or 16 bits, and bools. Each text column takes 4 bytes per position in
+    memory; the names of sequences are in memory too. The file is in the folder for temporary files,
+    which ``TMPDIR`` sets.
 
     Examples
     --------

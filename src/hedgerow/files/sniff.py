@@ -1,4 +1,4 @@
-"""Sniffing: find out how to read a file from its name and first lines."""
+"""Sniffing: find out how to read a file, mostly from its name and first lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def make_recipe(
     template: Path | None = None,
     heads: int | str | None = None,
 ) -> Recipe:
-    """Make a recipe for a file; what is not given is inferred from its name and first lines.
+    """Make a recipe for a file; what is not given is inferred from its name and its contents.
+
+    The first lines are usually enough; types of CSV columns, and columns of JSON lines, are
+    inferred from the whole file.
 
     Columns are given by name, if the file contains column names, or by number: from 0, or from the
     end if negative.

@@ -15,7 +15,7 @@ __all__ = ["weight_contributions"]
 def weight_contributions(
     weights: LinearWeights, names: list[str], row: SparseRows, signs: NDArray[np.int64]
 ) -> tuple[float, Table]:
-    """The parts of a sum of label scores at one position, see `Potential.contributions`.
+    """What attributes add to a sum of label scores at one position: `Potential.contributions`.
 
     ``row`` are the attributes of the position, and ``names`` those of all attributes. The bias
     weights of the labels are always present; the offset of each is 0.

@@ -1,8 +1,8 @@
 """Flat metrics: scikit-learn's metrics of labels, on lists of label lists.
 
-scikit-learn compares flat arrays of labels, and raises "unknown is not supported" for lists of
-label lists. `flat` adapts any of its metrics to lists; the ones that sklearn-crfsuite has are
-available by the same names.
+scikit-learn compares flat arrays of labels, and raises an error for lists of label lists. `flat`
+adapts any of its metrics to lists; the ones that sklearn-crfsuite has are available by the same
+names.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ __all__ = ["SequenceKFold", "StratifiedSequenceKFold", "train_test_split"]
 WITHOUT_COLUMN = (
     "pass X with the column of group ids, or set group_column=None and pass the argument groups"
 )
+# What has the parameter group_column in cross-validation.
+OF_BOTH = " of the estimator, and of SequenceKFold if you pass one"
 
 
 class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -109,7 +111,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         train, test : arrays of int
             Indices of rows if X is flat, otherwise of sequences.
         """
-        units = Units.read(X, groups, self.group_column)
+        units = Units.read(X, groups, self.group_column, OF_BOTH)
         if units.number < self.n_splits:
             raise ValueError(
                 f"n_splits is {self.n_splits}, but X has {count_of(units.number, units.noun)}; "
@@ -253,8 +255,11 @@ class Units:
     noun: str
 
     @classmethod
-    def read(cls, X: Any, groups: Any, group_column: str | int | None) -> Units:
-        """Find the units of X."""
+    def read(cls, X: Any, groups: Any, group_column: str | int | None, whose: str = "") -> Units:
+        """Find the units of X.
+
+        ``whose`` says what has the parameter `group_column`, for messages.
+        """
         block = settle(X, "X")
         if not (isinstance(block, list | tuple | np.ndarray | nw.DataFrame) or is_sparse(block)):
             raise TypeError(f"X is of type {type(X).__name__}; {EXPECTED}")
@@ -271,7 +276,7 @@ class Units:
             if flat and by_column is None:
                 raise ValueError(
                     "X is one flat table without ids of sequences; pass groups=..., or name the "
-                    "column of X that holds the ids: group_column=..."
+                    f"column of X that holds the ids: group_column=...{whose}"
                 )
             return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequence")
         of_items = number_groups(groups, n_items, "rows" if flat else "sequences")

@@ -59,7 +59,7 @@ class Relation:
         )
 
     def renumbered(self, ids: Ids) -> Relation:
-        """The same facts with other ids of the constants, by their old ones."""
+        """The same facts with new ids of the constants: ``ids[old]``."""
         arguments = self.arguments.copy()
         for place in np.flatnonzero(np.logical_not(self.is_position)):
             arguments[:, place] = ids[arguments[:, place]]

@@ -53,7 +53,7 @@ def pack_browser(
     names: Sequence[str] | None = None,
     compared: NDArray[np.int32] | None = None,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """Sequences for the page, worst first if there are too many; `notes` list what is left out.
+    """Sequences for the page; only the worst if there are too many, which is added to `notes`.
 
     ``names`` are the names of the sequences, if any; ``compared`` (N,) are the labels that another
     model predicts.

@@ -17,9 +17,9 @@ from hedgerow.stats.sequence_bootstrap import resample
 
 
 def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]]:
-    """Labels that another model predicts, as codes of this model, (N,).
+    """The labels that another model predicts, (N,), as codes of this one's reading.
 
-    Labels that this model does not have come after its own.
+    The first result is that reading; labels that only the other model has are added to it.
     """
     if not np.array_equal(reading.sequences.offsets, other.sequences.offsets):
         raise ValueError(

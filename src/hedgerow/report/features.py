@@ -1,8 +1,8 @@
 """Features: the values at each position, as columns of texts and of numbers.
 
-Attributes of items have names such as ``word:the`` or ``w[0]=the``. If most positions have one
-attribute with a certain prefix, such as ``w[0]``, these form a column of texts; the others remain a
-list.
+Attributes of items have names such as ``word:the`` or ``w[0]=the``. Those with the same prefix,
+such as ``w[0]``, form a column of texts if enough positions have one of them and none has two; the
+others remain a list.
 """
 
 from __future__ import annotations
@@ -157,10 +157,10 @@ def _split_items(rows: SparseRows, names: list[str]) -> Features:
 def split_names(
     names: list[str], counts: list[int], n_positions: int
 ) -> list[tuple[str, str | None]]:
-    """Split names into a stem and a text, at the last separator that leaves a common stem.
+    """Split names into a stem and a text, at the last separator after a common stem.
 
-    ``counts`` is the number of positions of each. A name without a common stem is all stem, and has
-    no text.
+    ``counts`` is the number of positions of each. A name without a common stem is not split: its
+    text is None.
     """
     stems: defaultdict[str, int] = defaultdict(int)
     cuts = [_find_separators(name) for name in names]

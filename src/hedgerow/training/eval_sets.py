@@ -227,7 +227,7 @@ def _read_truth(
     objective: TrainingObjective,
     where: str,
 ) -> Truth:
-    """Labels to compare with, at least one of which the model knows."""
+    """The true labels; raises ValueError unless the model knows at least one of them."""
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
         codes = data.labels.encode(column, sequences)

@@ -85,7 +85,8 @@ class Labelled:
     ) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order.
 
-        Sequences that differ only in what the base sees, or in ``more``, (S,), get different ones.
+        Sequences with different features of the base, or different ``more``, (S,), have different
+        numbers.
         """
         weights = self.sequence_weights, self.position_weights
         of_base = None if self.base is None else self.base.identify(n_threads)
@@ -162,7 +163,7 @@ class Labelled:
         return self.renumber(seen_items(self.sequences, self.index, self.comm))
 
     def renumber(self, index: _core.StringIndex) -> Labelled:
-        """The same data with the numbers of another index, without attributes it does not have."""
+        """The same data with attributes numbered by another index; others are dropped."""
         if self.sequences.schema.kind != "items" or index is self.index:
             return replace(self, index=index)
         return replace(

@@ -49,8 +49,8 @@ class Learner:
     identities : (S,) uint64, optional
         What the draws of sequences and examples depend on; None: their numbers.
     bound
-        Upper bound on the total weight of all positions of all workers; 0: no rounding. It makes
-        roundings independent of the order of the positions.
+        Upper bound on the total weight of all positions of all workers; 0: no rounding. It defines
+        how sums are rounded, so that they do not depend on the order of the positions.
     n_positions
         Number of positions of all workers; None: those of the offsets. Derivatives are rounded more
         finely if there are many.
@@ -99,7 +99,7 @@ class Learner:
         return select_positions(self.offsets, share, key, self.identities, self.comm)
 
     def _draws(self, round_number: int) -> dict[str, Any]:
-        """The examples of a round that are drawn."""
+        """How examples of a round are drawn, as arguments."""
         return {
             "share": self.sampling.share,
             "negative_ratio": self.sampling.negative_ratio,
@@ -130,9 +130,9 @@ class Observed:
     """Labels that were observed, and how curvatures are computed from probabilities."""
 
     codes: NDArray[np.int32]
-    """(N,) The gradient is the probability, less 1 at this label; -1: at none."""
+    """(N,) The gradient is the probability minus 1 at this label; -1: at none."""
     rule: tuple[float, float]
-    """The share of each gamma that counts, and the gamma up to which all of it does."""
+    """Factor of gammas, and the gamma up to which they are used unchanged: see `temper`."""
 
 
 class TreeLearner(Learner):
@@ -172,12 +172,12 @@ class TreeLearner(Learner):
         gradients : (N, K)
             Gradient of the loss with respect to each score, times the weight of the position.
         curvatures : (N, K), or (N, 1) for all outputs alike
-            Curvatures, likewise; not negative.
+            Curvatures, also times the weight; not negative.
         round_number
             Number of the round, from 0; random numbers depend only on it.
         observed
-            If given, ``gradients`` are probabilities, which it turns into gradients, and
-            ``curvatures`` are gammas.
+            If given, ``gradients`` are probabilities and ``curvatures`` are gammas, from which
+            gradients and curvatures are computed.
         """
         counts: dict[str, Any] = {}
         if observed is not None:
@@ -275,8 +275,8 @@ class ContextLearner(Learner):
             position; at first positions, with respect to the scores of the K outputs, in place of
             the first K edges.
         probabilities : (n, E) or None
-            Their probabilities: the curvature of an edge, or of several together, is that of the
-            position times p (1 - p); None: just that of the position.
+            Probabilities of the edges: the curvature of an edge, or of several together, is that of
+            the position times p (1 - p), with their total probability p. None: without this factor.
         curvatures : (n,)
             Curvature of each position, times its weight; not negative.
         observed, weights : (n,), optional
@@ -285,7 +285,7 @@ class ContextLearner(Learner):
         parents : (n,), optional
             For tree-shaped graphs, negative at roots, which are treated like first positions.
         totals : (n, K), optional
-            Expected counts of the outputs, with which those of their edges need not be added up.
+            Expected counts of the outputs; without them, the counts of their edges are added up.
         """
         self._examples.add(
             first_position,
@@ -314,14 +314,14 @@ class ContextLearner(Learner):
         totals: NDArray[np.float64],
         curvatures: NDArray[np.float32],
     ) -> None:
-        """The same for pairs of many labels, whose gradients are p - 1 if observed, otherwise p.
+        """Like `add`, for pairs of many labels: gradients are p - 1 if observed, otherwise p.
 
         Parameters
         ----------
         by_label : (n, K, K rounded up)
             Probabilities p of the pairs, [label, previous label]; not read at first positions.
         observed_probs : (n,)
-            Those of the observed pairs.
+            Probabilities of the observed pairs.
         """
         self._examples.add_pairs(
             first_position,

@@ -20,11 +20,11 @@ class Tangents:
     """Derivatives of the results of forward-backward along a direction of the scores."""
 
     marginals: NDArray[np.float64]
-    """(N, K) of the marginals."""
+    """(N, K) derivatives of the marginals."""
     arc_sums: NDArray[np.float64] | None
-    """Of the expected counts of the arcs, in their shape."""
+    """Derivatives of the expected counts of the arcs, in their shape."""
     pairs: NDArray[np.float64] | None
-    """(N, K, K), or in the shape of the edges; 0 where a sequence begins."""
+    """Derivatives of pairs, (N, K, K), or in the shape of the edges; 0 where a sequence begins."""
 
 
 def tangent(

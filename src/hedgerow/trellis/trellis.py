@@ -56,9 +56,8 @@ class Scores:
         Index of the parent of each position in its sequence, -1 for a root; None for chains. The
         previous label is then that of the parent, and roots are first positions.
     bound : float
-        Upper bound on sums over positions, for sums that do not depend on the order of the
-        sequences: the number of positions times the largest weight. 0: ordinary floating-point
-        sums.
+        Upper bound on sums over positions, such as their total weight, see `Targets.bound`; with
+        it, sums do not depend on the order of the sequences. 0: ordinary floating-point sums.
     """
 
     nodes: NDArray[np.float64]
