@@ -17,7 +17,7 @@ def check_group_column(group_column: Any) -> None:
 def has_group_column(x: Any, group_column: str | int, n_others: int) -> bool:
     """Whether a sequence has the column of group ids in addition to this many others.
 
-    A named column is there or not; a numbered one is there if there is one column too many.
+    A numbered column is assumed to be there unless there are exactly `n_others` columns.
     """
     if isinstance(group_column, str):
         frame = nw.from_native(x, eager_only=True, pass_through=True)

@@ -49,7 +49,7 @@ class Source:
         return data
 
     def unpacked(self) -> Source:
-        """The same, unpacked if it is gzipped."""
+        """A source of the unpacked bytes if they are gzipped, otherwise this source."""
         if self.peek(len(GZIP_MAGIC)) != GZIP_MAGIC:
             return self
         unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=Readable(self)))
