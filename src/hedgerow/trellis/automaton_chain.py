@@ -24,8 +24,8 @@ class AutomatonChain(Trellis):
     Attributes
     ----------
     automaton : Automaton
-        Its patterns are the P label patterns, then forbidden ones, then others, which have no
-        score.
+        Its patterns are the P label patterns, then forbidden label pairs, then label pairs without
+        a score.
     n_weighted : int or None
         Number of label patterns among its patterns, P; None: all.
     constraints : Constraints or None

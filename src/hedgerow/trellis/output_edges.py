@@ -55,17 +55,17 @@ class PairEdges(OutputEdges):
         return self.n_labels, self.n_labels
 
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """The same numbers."""
+        """The sums, (N, K, K)."""
         return sums.reshape(-1, *self.shape)
 
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """The same numbers."""
+        """The slopes, (N, K * K)."""
         return flatten_edges(slopes)
 
 
 @dataclass(frozen=True, eq=False)
 class PatternEdges(OutputEdges, LazyAttributes):
-    """The outputs are label patterns; the score of an arc is the sum over those it ends in."""
+    """The outputs are label patterns; an arc's score is the sum over the patterns it ends in."""
 
     trellis: Trellis
 

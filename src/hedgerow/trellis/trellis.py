@@ -196,8 +196,8 @@ class Inference(ABC):
     ) -> None:
         """Forward-backward; forward only if nothing else is requested.
 
-        ``labels`` (N,) are those of the log-likelihoods; ``weights`` (S,) are the weights of the
-        sequences in the sums over arcs.
+        ``labels`` (N,) are the labels whose log-likelihoods are computed; ``weights`` (S,) are the
+        weights of the sequences in the sums over arcs.
         """
 
     @abstractmethod
@@ -238,8 +238,8 @@ class Inference(ABC):
     ) -> None:
         """The k most probable labellings, (k, N).
 
-        Also the number of labellings of each sequence, (S,), and the difference of their scores
-        from the best, (k, S).
+        Also the number of labellings found for each sequence, (S,), and how much lower their scores
+        are than the best score, (k, S).
         """
 
     @abstractmethod
@@ -286,13 +286,13 @@ class Trellis(Inference):
 
     The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
     is exp(score) / Z. P label patterns have weights, from which the scores of the arcs are
-    computed. Its kernels are those for chains.
+    computed. Its kernels are for chains.
     """
 
     n_labels: int
     """Number of labels, K."""
     constraints: Constraints | None
-    """What is forbidden."""
+    """The constraints; None if every labelling is allowed."""
 
     @property
     @abstractmethod
@@ -367,7 +367,7 @@ class Trellis(Inference):
     ) -> NDArray[np.float64]:
         """How often labelled sequences take each arc, see `arcs_taken`.
 
-        ``weights`` are those of positions, (N,); None: all 1.
+        ``weights`` are the weights of the positions, (N,); None: all 1.
         """
         taken = self.arcs_taken(codes, offsets, parents)
         counts = np.bincount(taken + 1, weights, 1 + int(np.prod(self.arc_shape)))[1:]
