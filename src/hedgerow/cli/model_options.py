@@ -71,7 +71,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--learning-rate",
         type=float,
         metavar="R",
-        help="trees: factor for every step; by default 0.3",
+        help="trees: factor for every step; by default 0.3 (or another one with --set newton, "
+        "line_search or direction)",
     )
     add(
         "--early-stopping",

@@ -75,7 +75,7 @@ def begin_command(
 
 def add_model(parser: Parser) -> None:
     """Argument MODEL."""
-    parser.add_argument("model", metavar="MODEL", help="model file written by hedgerow train")
+    parser.add_argument("model", metavar="MODEL", help="model file, such as hedgerow train writes")
 
 
 def add_jobs(parser: Parser) -> None:

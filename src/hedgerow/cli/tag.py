@@ -90,7 +90,7 @@ def add_command(commands: Commands) -> None:
     add(
         "--known",
         metavar="COL",
-        help="column of known labels, which are kept; an empty cell, _ or ? is not known",
+        help="column of known labels, which are kept; an empty cell, _ or ? means unknown",
     )
     add_decode(parser)
     add_jobs(parser)

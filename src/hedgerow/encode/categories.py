@@ -87,7 +87,7 @@ def _plain_spellings(number: Any) -> list[str]:
 def number_categories(
     column: Categorical, find: Callable[[str], int], known: Callable[[], Iterable[str]]
 ) -> NDArray[np.int32]:
-    """Find the categories of a column among those of a model.
+    """Find the categories of a column among the categories of a model.
 
     Warns if none of them is known and they are of a different kind. New words are normal, but
     numbers instead of words are suspicious.

@@ -32,7 +32,7 @@ def split_off_groups(
 ) -> tuple[Any, Any]:
     """Split off the column of group ids from a block of rows: the ids, and all other columns.
 
-    The parameters are those of `hedgerow.encode.set_apart.split_off`.
+    For the parameters see `hedgerow.encode.set_apart.split_off`.
     """
     found, rest = split_off(block, {GROUPS: group_column}, where, advice)
     return found[GROUPS], rest

@@ -1,4 +1,4 @@
-"""Schema: the columns in prediction must be those of training."""
+"""Schema: the columns in prediction must match the columns in training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
     Parameters
     ----------
     fitted, new : Schema
-        The schema of the training data, and that of the new data.
+        The schemas of the training data and of the new data.
     model : str
         The model's name in messages, one word.
     """

@@ -174,5 +174,5 @@ def _check_apart(
     if n_columns == len(numbers):
         holds = " and of ".join(role.holds for role in columns)
         raise ValueError(
-            f"{where} has no column except that of {holds}, {named}; at least one feature is needed"
+            f"{where} has only the column of {holds}, {named}; at least one feature is needed"
         )

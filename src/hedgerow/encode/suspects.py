@@ -69,8 +69,8 @@ def warn_of_indices(X: Any, **given: Any) -> None:
         if own.is_unique and index.is_unique and index.isin(own).all():
             first, of_X = (each[:1].tolist()[0] for each in (own, index))
             warn_user(
-                f"{name} has the index of X in another order: it begins with {first!r}, that of X "
-                f"with {of_X!r}. Rows are matched by position, not by index; pass "
+                f"{name} has the index of X in another order: it begins with {first!r}, the "
+                f"index of X with {of_X!r}. Rows are matched by position, not by index; pass "
                 f"{name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
             )
 

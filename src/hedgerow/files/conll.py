@@ -149,8 +149,8 @@ class LineReader:
             expected = " or ".join(map(str, sorted(self._widths)))
             raise FileError(
                 self._path,
-                f"expected {expected} columns, got {len(row)}: {_show(row)}; the columns must be "
-                "those of the training file",
+                f"expected {expected} columns, got {len(row)}: {_show(row)}; the file needs the "
+                "columns of the training file",
                 number,
             )
 

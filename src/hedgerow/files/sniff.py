@@ -44,8 +44,8 @@ def make_recipe(
     The first lines are usually enough; types of CSV columns, and columns of JSON lines, are
     inferred from the whole file.
 
-    Columns are given by name, if the file contains column names, or by number: from 0, or from the
-    end if negative.
+    Columns are given by name, if they have names, or by number: from 0, or from the end if
+    negative.
 
     Parameters
     ----------

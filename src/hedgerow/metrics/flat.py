@@ -1,8 +1,8 @@
 """Flat metrics: scikit-learn's metrics of labels, on lists of label lists.
 
 scikit-learn compares flat arrays of labels, and raises an error for lists of label lists. `flat`
-adapts any of its metrics to lists. The metrics of sklearn-crfsuite are available under their names
-there.
+adapts any of its metrics to lists. The metrics of sklearn-crfsuite are available under the same
+names.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
 class StratifiedSequenceKFold(SequenceKFold):
     """K folds of whole sequences with about the same label frequencies in each fold.
 
-    Parameters and methods are those of `SequenceKFold`. Sequences are assigned to folds one by one,
-    the longest first, each to the fold that needs its labels most.
+    It has the parameters and methods of `SequenceKFold`. Sequences are assigned to folds one by
+    one, the longest first, each to the fold that needs its labels most.
 
     Examples
     --------

@@ -19,7 +19,7 @@ __all__ = ["AutomatonChain"]
 
 @dataclass(frozen=True, eq=False)
 class AutomatonChain(Trellis):
-    """A chain whose arcs are those of a label automaton.
+    """A chain with the arcs of a label automaton.
 
     Attributes
     ----------

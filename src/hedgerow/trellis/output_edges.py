@@ -40,7 +40,7 @@ class OutputEdges(ABC):
 
     @abstractmethod
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Slopes of the sums (N, n_outputs), from those of the edges ``(N, *shape)``."""
+        """Slopes of the sums (N, n_outputs), from the slopes of the edges ``(N, *shape)``."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,9 @@ def _of_shape(
     """An array in the format of the kernels."""
     numbers = read_floats(array)
     if numbers.shape != shape:
-        raise ValueError(f"{name} has shape {numbers.shape}; expected that of {other}, {shape}")
+        raise ValueError(
+            f"{name} has shape {numbers.shape}; expected the shape of {other}, {shape}"
+        )
     return numbers
 
 

@@ -54,7 +54,7 @@ class Scores:
         Either float64 or float32, which is converted unless `Trellis.takes_single_edges`.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None for chains. The
-        previous label is then that of the parent, and roots are first positions.
+        previous label is then the label of the parent, and roots are first positions.
     bound : float
         Upper bound on sums over positions, such as their total weight, see `Targets.bound`; with
         it, sums do not depend on the order of the sequences. 0: ordinary floating-point sums.
@@ -255,7 +255,7 @@ class Inference(ABC):
     def empty_mixing(self, scores: Scores) -> Mixing | None:
         """Arrays for `mixing`, if `fill_posteriors` computes it in the same pass; otherwise None.
 
-        The weights of sequences are then those of the sums over arcs.
+        The weights of sequences are then the ``weights`` of `fill_posteriors`.
         """
         return None
 
