@@ -88,7 +88,7 @@ def a_group_column_by_name_in_an_array():
 @mistake(
     "A",
     ValueError,
-    "X has no column except that of group ids, group_column='walk'; at least one feature is needed",
+    "X has only the column of group ids, group_column='walk'; at least one feature is needed",
 )
 def a_table_with_nothing_but_groups():
     trees(group_column="walk").fit(TABLE[["walk"]], LABELS)

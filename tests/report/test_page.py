@@ -236,7 +236,7 @@ def test_importances(write, monkeypatch):
     monkeypatch.setattr(weights, "MAX_FEATURES", 1)
     assert len(write(TREES).data["features"]["names"]) == 1
     n_used = len(set(table["feature"]))
-    assert write.notes == [f"1 of {n_used} features in use are listed, by their gain."]
+    assert write.notes == [f"1 of {n_used} features are listed, those with the largest gain."]
 
 
 def test_heaviest_weights(write):
@@ -273,7 +273,7 @@ def test_trees_of_some_rounds(write, monkeypatch):
     monkeypatch.setattr(trees, "MAX_NODES", 2 * len(TREES.trees(round=1)["node"]))
     page = write(TREES)
     assert page.data["trees"]["rounds"] == [1, 3]
-    assert write.notes == ["The trees of 2 of 3 rounds can be drawn."]
+    assert write.notes == ["The page has the trees of 2 of 3 rounds."]
 
 
 def test_without_truth(write):

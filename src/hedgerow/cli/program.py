@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv
-        Arguments without the name of the program; None: those of the process.
+        Arguments without the name of the program; None: ``sys.argv[1:]``.
 
     Returns
     -------

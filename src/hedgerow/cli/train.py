@@ -261,7 +261,7 @@ def naming(places: Mapping[str, str]) -> Iterator[None]:
 
 
 def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
-    """Say what is left after an interrupt."""
+    """The message after an interrupt: whether training can be resumed."""
     if checkpoint is None:
         return ["no model was written"]
     return [f"no model was written; the same command resumes from {checkpoint}"]

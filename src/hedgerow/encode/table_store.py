@@ -80,9 +80,9 @@ class TableStore:
     def append(
         self, frame: Any, offsets: Sequence[int] | NDArray[np.int64], ids: list[Any]
     ) -> None:
-        """Take the features of further sequences: a DataFrame of any library.
+        """Append sequences, whose features are in a DataFrame of any library.
 
-        `offsets` are their bounds among its rows, `ids` their names.
+        `offsets` are the bounds of the sequences in the rows, `ids` their names.
         """
         if len(offsets) == 1:
             return

@@ -45,7 +45,7 @@ class Recipe:
     delimiter : str or None
         Separator of cells; None for any white space.
     named : bool
-        Whether the file contains column names.
+        Whether the columns have names; columns of a CoNLL file may have none.
     heads : int or None
         Number of the column with the parent of each position, as in CoNLL-U.
     """

@@ -183,7 +183,7 @@ class Automaton(LazyAttributes):
         return PatternArcs(offsets, by_suffix[places])
 
     def labels_before(self) -> NDArray[np.int32]:
-        """Labels of each arc's string but the last, the latest first, (A, L - 1); -1: none."""
+        """Labels before the last one of each arc's string, nearest first, (A, L - 1); -1: none."""
         # The first, and so the shortest, of all arcs that lead to a state represents its string.
         own_arcs = np.zeros(self.n_states, dtype=np.int64)
         reached, first = np.unique(self.targets, return_index=True)

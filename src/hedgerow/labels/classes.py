@@ -64,7 +64,7 @@ class Labels:
         Returns
         -------
         labels : Labels
-            Those of this worker.
+            The classes in the labels of this worker.
         codes : (N,) int32
             -1 where the label is missing.
         """
@@ -144,7 +144,7 @@ class Labels:
         return codes
 
     def match(self, column: LabelColumn) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Codes of labels, (N,), -1 where one is missing or unknown, and where it is unknown."""
+        """Codes of labels, (N,), -1 for missing and unknown ones; and which are unknown, (N,)."""
         codes = self.find(column.values)
         unknown = codes < 0
         if column.missing is not None:

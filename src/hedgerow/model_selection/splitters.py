@@ -104,7 +104,7 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         y
             The labels.
         groups : (N,) for a flat X, (S,) for a list, optional
-            What is kept together.
+            Rows or sequences with the same id are in the same fold.
 
         Yields
         ------
@@ -139,8 +139,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
 class StratifiedSequenceKFold(SequenceKFold):
     """K folds of whole sequences with about the same label frequencies in each fold.
 
-    Parameters and methods are those of `SequenceKFold`. Sequences are assigned to folds one by one,
-    the longest first, each to the fold that needs its labels most.
+    It has the parameters and methods of `SequenceKFold`. Sequences are assigned to folds one by
+    one, the longest first, each to the fold that needs its labels most.
 
     Examples
     --------
@@ -198,8 +198,8 @@ def train_test_split(
     Returns
     -------
     list
-        X_train, X_test, then the two parts of each of `arrays`, and finally those of `groups` if
-        they were given. Sequences keep their order.
+        X_train, X_test, then the two parts of each of `arrays`, and finally the two parts of
+        `groups` if they were given. Sequences keep their order.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class Units:
     def count_labels(self, y: Any, name: str) -> NDArray[np.float64]:
         """Count of each label in each unit, (units, labels); missing labels have a column too.
 
-        ``name`` is that of the argument `y`, for messages.
+        ``name`` is the name of the argument in messages.
         """
         parts = list(y)
         if len(parts) != len(self.of_items):

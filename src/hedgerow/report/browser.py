@@ -203,7 +203,7 @@ def _pack_numbers(column: NumberColumn, choice: Choice, blob: Blob) -> dict[str,
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers in the smallest dtype that represents integers exactly."""
+    """Integers in the smallest dtype that represents them, other numbers in single precision."""
     with np.errstate(over="ignore"):  # values beyond the range of float32 are shown as infinity
         single = values.astype(np.float32)
     if not np.isfinite(single).all() or (values != np.rint(values)).any():
@@ -235,7 +235,7 @@ def _pack_loose(features: Features, choice: Choice, blob: Blob) -> dict[str, Any
 
 
 def _headline_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Put the column first that reads like the text of a sequence, by its name or its place."""
+    """Put first the column that reads like the text of a sequence, by its name or its texts."""
     if not columns:
         return []
     by_name = {column.name.lower(): column for column in columns}

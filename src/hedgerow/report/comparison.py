@@ -17,9 +17,9 @@ from hedgerow.stats.sequence_bootstrap import resample
 
 
 def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]]:
-    """The labels that another model predicts, (N,), as codes of this one's reading.
+    """The reading of a model, and the predictions of another model as its codes, (N,).
 
-    The first result is that reading; labels that only the other model has are added to it.
+    Labels that only the other model has are added to the reading.
     """
     if not np.array_equal(reading.sequences.offsets, other.sequences.offsets):
         raise ValueError(

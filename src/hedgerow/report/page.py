@@ -117,7 +117,7 @@ def write_report(
     X_compare
         The same sequences with the features of the second model; None: `X`.
     compare_title
-        Name of the second model on the page; None: the kind of model.
+        Name of the second model on the page; None: the name of its class.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def _describe_model(
     }
     if (base := getattr(model, "base_", None)) is not None:
         notes.append(
-            "Features and trees are those on top of the base model; write a report about "
-            f"model.base_, a {type(base).__name__}, to see those of the base."
+            "The page shows features and trees without the base model; write a report about "
+            f"model.base_, a {type(base).__name__}, to see the base model."
         )
     return data, blobs
 

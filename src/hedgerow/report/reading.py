@@ -80,7 +80,7 @@ class Reading:
         return wrong
 
     def log_odds(self, position: int, label: int, against: int) -> float:
-        """Log-ratio of two marginals; the labels are predicted, true or among the top ones."""
+        """Log-ratio of two marginals; a label must be predicted, true or in `top_labels`."""
         log_prob, log_prob_against = (
             np.log(self._find_prob(position, code)) for code in (label, against)
         )

@@ -19,13 +19,13 @@ __all__ = ["AutomatonChain"]
 
 @dataclass(frozen=True, eq=False)
 class AutomatonChain(Trellis):
-    """A chain whose arcs are those of a label automaton.
+    """A chain with the arcs of a label automaton.
 
     Attributes
     ----------
     automaton : Automaton
-        Its patterns are the P label patterns, then forbidden ones, then others, which have no
-        score.
+        Its patterns are the P label patterns, then forbidden label pairs, then label pairs without
+        a score.
     n_weighted : int or None
         Number of label patterns among its patterns, P; None: all.
     constraints : Constraints or None

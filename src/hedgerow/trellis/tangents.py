@@ -48,7 +48,7 @@ def tangent(
     scores
         The scores.
     marginals
-        (N, K) those of `forward_backward` for the same scores.
+        (N, K) marginals that `forward_backward` returns for the same scores.
     nodes
         (N, K) direction of the node scores. It may be as large as 1 / marginals; where a marginal
         is 0, the direction does not matter.
@@ -80,7 +80,9 @@ def _of_shape(
     """An array in the format of the kernels."""
     numbers = read_floats(array)
     if numbers.shape != shape:
-        raise ValueError(f"{name} has shape {numbers.shape}; expected that of {other}, {shape}")
+        raise ValueError(
+            f"{name} has shape {numbers.shape}; expected the shape of {other}, {shape}"
+        )
     return numbers
 
 

@@ -1,4 +1,4 @@
-"""TreeGraph: inference in tree-shaped graphs, where labels depend on those of their parents."""
+"""TreeGraph: inference in tree-shaped graphs, where a label depends on the label of its parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TreeGraph", "inference"]
 
 
 def inference(scores: Scores) -> Inference:
-    """The kernels for scores: those of the trellis for chains, `TreeGraph` with parents."""
+    """The kernels for scores: the trellis itself for chains, a `TreeGraph` if there are parents."""
     return scores.trellis if scores.parents is None else TreeGraph(scores.trellis)
 
 
