@@ -86,7 +86,7 @@ class SeenGroups:
             warn_user(
                 f"X is one flat table without groups, so all of its {n_rows:,} rows are one "
                 "sequence, but fit was given groups, and no sequence had more than "
-                f"{self.longest:,}; pass groups=... here too. If it is one sequence, pass [X]"
+                f"{self.longest:,}; pass groups=... here too. If X is one sequence, pass [X]"
             )
 
     def warn_of_torn(self, sequences: Sequences, where: str) -> None:

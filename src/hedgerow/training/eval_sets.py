@@ -200,7 +200,7 @@ def read_eval_sets(
             if data.seen_groups.lacks_cut(sequences, raw.groups):
                 raise ValueError(
                     f"X is one flat table of {count_of(sequences.n_positions, 'row')} without "
-                    "groups, but fit was given groups; pass (X, y, groups). If it is one sequence, "
+                    "groups, but fit was given groups; pass (X, y, groups). If X is one sequence, "
                     "pass ([X], [y])"
                 )
             data.seen_groups.warn_of_torn(sequences, _place(name))
