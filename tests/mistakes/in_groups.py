@@ -121,7 +121,7 @@ def an_eval_set_of_groups_that_were_torn_apart():
     "A",
     ValueError,
     "in eval_set: X is one flat table of 16 rows without groups, but fit was given groups; pass",
-    "(X, y, groups). If it is one sequence, pass ([X], [y])",
+    "(X, y, groups). If X is one sequence, pass ([X], [y])",
 )
 def an_eval_set_without_groups():
     trees().fit(ROWS, LABELS, groups=IDS, eval_set=(ROWS, LABELS))
