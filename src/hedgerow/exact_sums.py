@@ -65,7 +65,11 @@ class SumGrid:
 
 
 def curvature_grid(bound: float) -> SumGrid:
-    """The grid of curvatures, which are multiplied by gammas; as in the compiled module."""
+    """The grid of sums of curvatures, as in the compiled module.
+
+    Curvatures are multiplied by gammas, see `hedgerow.boosting.curvature`, so their sums are larger
+    than ``bound``; a factor of 2^20 is left for this.
+    """
     return SumGrid(bound * 2.0**20)
 
 

@@ -42,7 +42,7 @@ PERIOD = 10
 PROMISE = 1e-4
 MAX_HALVINGS = 20
 MAX_FRESH_HALVINGS = 100
-# Differences of the loss below this share of the initial loss may be rounding errors.
+# Differences of the loss below this share of the first loss may be rounding errors.
 ROUNDING = 1e-9
 
 
@@ -116,8 +116,8 @@ class Iterations:
     def rounding(self, loss: float) -> float:
         """Differences of the loss up to this may be rounding errors.
 
-        It is a share of the initial loss: `loss`, if there were no iterations yet. If that is zero,
-        all slopes are rounding errors.
+        It is `ROUNDING` times the loss after the first iteration, or times `loss` before that; at
+        least ``ROUNDING**2``, in case that loss is zero.
         """
         return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
@@ -271,7 +271,7 @@ class _Ray:
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
         """A step that satisfies the strong Wolfe conditions; None if none is found.
 
-        A fresh direction has no known scale: its first step has a length of about 1.
+        A fresh direction has no known scale: its first step has a length of at most about 1.
         """
 
         def try_step(step: float) -> Trial:

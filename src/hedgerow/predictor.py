@@ -239,8 +239,8 @@ class Predictor(Shown):
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
-        Memory is proportional to the length of a sequence times the number of states: about one
-        state for each label and each prefix of a label pattern.
+        Besides the k labellings themselves, memory is proportional to the length of a sequence
+        times the number of states: about one for each label and each prefix of a label pattern.
 
         Parameters
         ----------

@@ -253,8 +253,8 @@ class Sequences:
         Ids of the sequences of a flat X, (S,); None if they have none, or if they come from outside
         of X and merely number the sequences.
     numbers : list or None
-        The ids, (S,), if all of them are numbers; otherwise None. Taken together, those of all
-        workers may merely number the sequences; then they are not names.
+        The ids, (S,), if all of them are numbers; otherwise None. If the numbers of all workers
+        together are just 0, 1, 2, ... or 1, 2, 3, ..., they do not identify sequences.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None if sequences are
         chains, in which the parent is the previous position.
@@ -390,10 +390,11 @@ class Sequences:
 
 
 def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
-    """Divide sequences into runs of up to this many positions: the first of each, and its end.
+    """Divide sequences into runs of up to this many positions.
 
-    A single sequence may be longer. If there are no sequences, as on a worker whose sequences are
-    all held out, there is one empty run.
+    Yields for each run the number of its first sequence, and that after its last. A single sequence
+    may be longer. If there are no sequences, as on a worker whose sequences are all held out, there
+    is one empty run.
     """
     first, n_sequences = 0, len(offsets) - 1
     if n_sequences == 0:

@@ -21,7 +21,7 @@ LARGEST = 1e12
 
 @dataclass(frozen=True, eq=False)
 class SampleWeight:
-    """Weights of the S sequences or of the N positions; None if all are equal.
+    """Weights of the S sequences or of the N positions; both are None if there are no weights.
 
     Attributes
     ----------
@@ -102,8 +102,8 @@ def class_weights(
     Parameters
     ----------
     class_weight
-        Weights by label, 1 for those left out; or "balanced": N / (n * count of
-        the label), n being the number of labels that occur.
+        Weights by label, 1 for those left out; or "balanced": N / (n * count of the label), with N
+        training positions and n labels that occur.
     labels, counts
         The labels, and how many training positions have each, (K,).
     """

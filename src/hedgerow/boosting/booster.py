@@ -41,8 +41,7 @@ from hedgerow.trellis import Scores
 
 __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 
-# A step that increases the loss is shortened this many times before it is given up; fewer times if
-# the next round learns from another sample.
+# A step is given up after this many trials; fewer if the next round learns from another sample.
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
 # Each time, the step of the pattern weights is divided by four. The first few times only this step
@@ -79,7 +78,7 @@ class Booster(Update[Binned]):
     schedule
         The objective of each round.
     rounds
-        The rounds so far, none or those of an initial model.
+        The rounds so far: none, those of an initial model, or those of a checkpoint.
     max_rounds
         Total number of rounds, including these.
     state
@@ -297,7 +296,7 @@ class StepRule(ABC, Generic[AnyDirection]):
 
     @abstractmethod
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
-        """Take a step along a direction; returns its size, or None if all increase the loss.
+        """Take a step along a direction; returns its size, or None if none was accepted.
 
         With ``exact``, the weights of the label patterns are then optimised. After None, the
         iterate has to be measured again.
@@ -318,9 +317,10 @@ class StepRule(ABC, Generic[AnyDirection]):
 class Backtracking(StepRule[Direction]):
     """The full step, or a shorter one if the loss would increase.
 
-    The first few times, only the step of the weights of label patterns is shortened, and the loss
-    must decrease by a share of what its slope along the weights promises: when labels begin to
-    depend on each other, the bound may be too low.
+    In the first few trials, only the step of the weights of label patterns is shortened, and the
+    loss must decrease by a share of the decrease that its slope along the weights predicts: when
+    labels begin to depend on each other, the bound may be too low. Later, it is enough if the loss
+    does not increase, and the step of the trees is shortened too.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
@@ -344,7 +344,7 @@ class Backtracking(StepRule[Direction]):
         return None
 
     def is_short(self, size: float) -> bool:
-        """Whether the full step would have increased the loss."""
+        """Whether the step of the trees was shortened."""
         return size < 1
 
 

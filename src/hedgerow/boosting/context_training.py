@@ -61,13 +61,13 @@ class Sums:
     """Loss of all positions, weights included."""
     arc_sums: NDArray[np.float64]
     slopes: NDArray[np.float64]
-    """Slopes of the arcs."""
+    """Slopes of the arcs, not divided by `unit`."""
     marginals: NDArray[np.float64]
     """(N, K)"""
     mixing: Mixing
     """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
     unit: float
-    """Scale of the slopes: a slope of 1 is this slope of the objective."""
+    """What the slopes in the examples of the trees are divided by, see `PatternSlopes`."""
 
     @property
     def loss(self) -> float:
@@ -318,7 +318,10 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def _find_gammas(
         self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Curvature of each position; that of an edge is this times p (1 - p)."""
+        """Gammas times weights, (n,): the curvature of an edge is this times p (1 - p).
+
+        In first-order boosting they are the weights alone, which are the curvatures.
+        """
         if self.settings.newton:
             gammas = mixing.edges.copy()
             gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)

@@ -6,8 +6,8 @@ it by a multiple of its diagonal, H_ii = p (1 - p): where
 
     gamma_i H_ii >= sum_j |H_ij|    (Eq. 6)
 
-holds for all events i, delta^T H delta <= sum_i gamma_i H_ii delta_i^2. Without dependence gamma is
-2, as for independent positions; the more the labels depend on each other, the larger it is.
+holds for all events i, delta^T H delta <= sum_i gamma_i H_ii delta_i^2. If positions are
+independent, gamma is 2; the more their labels depend on each other, the larger it is.
 """
 
 from __future__ import annotations

@@ -35,16 +35,18 @@ class Memory:
     Attributes
     ----------
     slopes : arrays
-        Gradient of the loss with respect to the scores at the start of the round; (P,) for the
-        pattern weights.
+        Gradient of the loss with respect to the scores at the start of the round, divided by
+        `unit`: one array for each of `RunningScores.arrays`.
+    pattern_slopes : (P,)
+        The same with respect to the weights of label patterns, penalty included.
     unit : float
-        Scale of the slopes: a slope of 1 is this slope of the objective.
+        The slopes are divided by this number; multiplied by it, they are those of the objective.
     product : float
-        Derivative along the round's own trees and steps: < G, h >.
+        Derivative of the loss along the round's own trees and steps: < G, h >.
     weights : (P,)
         Weights of the label patterns at the start of the round.
     n_rounds : int
-        Number of rounds that contribute to the direction.
+        Number of previous rounds that contribute to the direction.
     """
 
     slopes: tuple[NDArray[Any], ...]
@@ -190,11 +192,11 @@ class ConjugateDirection(SearchDirection):
 
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
-    h replaces the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting have h
-    instead of G as well; with G, b_m is 0 if the trees still find what the last step should have
-    achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to restart where
-    G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few trees hardly
-    change most of the gradient.
+    h replaces minus the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting
+    use h in place of G in b_m too; with G, b_m is 0 if the trees still find what the last step
+    should have achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to
+    restart where G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few
+    trees hardly change most of the gradient.
     """
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:

@@ -60,7 +60,7 @@ class Iterate:
     measured : Found
         Measurement of the objective at these scores and weights.
     unit : float
-        Scale of the slopes: a slope of 1 is this slope of the objective, as `derive` found it last.
+        What `derive` last divided the slopes by; multiplied by it, they are those of the objective.
     """
 
     objective: TrainingObjective

@@ -50,7 +50,7 @@ class Rounds:
     n_kept : int
         Number of parts that are kept.
     loss : float
-        The training loss of the kept rounds, a mean over positions; NaN before the first round.
+        The training loss of the kept rounds, a mean over positions; NaN if it is not known yet.
     n_rounds : int
         Number of rounds.
     """

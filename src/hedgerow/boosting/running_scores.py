@@ -165,7 +165,7 @@ class NodeScores(RunningScores):
 
 
 class ContextScores(RunningScores):
-    """Scores by trees that split on previous labels; their values are float32."""
+    """Scores by trees that split on previous labels; those of the edges are float32."""
 
     def __init__(
         self, start: Scores, scoring: TreeScoring, binned: Binned, edges: NDArray[np.float32]

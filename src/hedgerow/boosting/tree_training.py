@@ -59,8 +59,9 @@ AnyFound = TypeVar("AnyFound", bound=Found)
 class PatternSlopes:
     """Gradient of the loss with respect to the weights of label patterns.
 
-    Other objectives use the curvature of the likelihood. So their slopes are divided by ``unit``:
-    the steepest is then 1, as for the likelihood.
+    Functions of the marginals, as objectives, use the curvature of the likelihood. So their slopes
+    are divided by `unit`: the steepest slope of a score is then 1; those of the likelihood are at
+    most 1, and not divided.
     """
 
     slopes: NDArray[np.float64]
@@ -68,7 +69,7 @@ class PatternSlopes:
     curvatures: NDArray[np.float64]
     """(P,) how the slopes change, see `PatternBound.curvatures`."""
     unit: float
-    """Scale of the slopes: a slope of 1 is this slope of the objective."""
+    """The slopes are divided by this number; multiplied by it, they are those of the objective."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +220,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Mixing: how strongly labels depend on each other.
 
         An automaton is replaced by a first-order chain: the score of a label pair is the mean score
-        of its arcs, weighted by ``arc_sums``, their expected counts.
+        of its arcs, weighted by ``arc_sums``, their expected or observed counts.
         """
         settings = self.settings
         return measure_curvature(
@@ -379,9 +380,10 @@ def steepest(
 
 
 def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:
-    """Weight of the curvature of each position, (N,).
+    """Weight of the curvature of each position, (N,); None: all are 1.
 
-    The weight of the position; but if that is 0, scores still affect its neighbours.
+    It is the weight of the position; if that is 0, the mean weight of its sequence, since its
+    scores still affect its neighbours.
     """
     if targets.position_weights is None:
         return targets.weights

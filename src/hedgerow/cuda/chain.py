@@ -188,7 +188,8 @@ class DeviceChain:
     ) -> None:
         """Launch a measurement.
 
-        ``fill`` first launches kernels that fill the scores, always the same ones for an array.
+        ``fill``, if given, launches kernels that fill the scores first. As launches are recorded
+        once and then repeated, it must launch the same kernels in every call with the same array.
         """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         self._recorded(scores, self.weighted if by_position else None, fill)()
@@ -283,7 +284,10 @@ class DeviceChain:
             )  # fmt: skip
 
     def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
-        """The most probable labellings, (n_rows,) int8, until the next call or measurement."""
+        """The most probable labellings, (n_rows,) int8.
+
+        The next call or measurement overwrites them.
+        """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         return self._launch_viterbi(scores)
 
@@ -418,7 +422,7 @@ class DeviceChain:
 
 
 def cut_runs_of_pieces(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Where runs of pieces begin, and the last one ends; which runs each sequence has."""
+    """First piece of each run, and the end; first run of each sequence, and the end."""
     counts = -(-np.diff(starts) // RUN)
     run_starts = np.concatenate([[0], np.cumsum(counts)])
     inner = np.arange(run_starts[-1]) - np.repeat(run_starts[:-1], counts)

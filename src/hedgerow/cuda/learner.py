@@ -112,8 +112,8 @@ class DeviceLearner:
         Weight of each position.
     identities : (S,) uint64, optional
         Identities of sequences, which draws depend on; None: their numbers.
-    rate : float
-        Factor of gammas above `modest`.
+    rate, modest : float
+        Gammas above `modest` are multiplied by `rate`, but remain at least `modest`.
     newton
         Whether to use curvatures.
     opposite

@@ -50,7 +50,7 @@ class DeviceFound(ABC):
         return self.slopes()[1]
 
     def probabilities(self) -> NDArray[np.float64]:
-        """A copy of the marginals, (N, K), valid until the next measurement."""
+        """A copy of the marginals, (N, K); must be called before the next measurement."""
         marginals = self.chain.device.download(self.chain.marginals)
         return marginals[self.chain.layout.rows]
 

@@ -18,8 +18,8 @@ sum to 1, minimise
 
 Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower bound.
 
-If weights have different penalties, products of vectors are stored by penalty, and the formulas
-hold for the sum over the penalties of each of their terms. The pull is the same for all.
+If weights have different penalties, a term with lambda is a sum over groups of weights with equal
+penalties, each with its own lambda; products are stored by group. The pull is the same for all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEMORY = 50
 # Minimum and maximum share of the gap that the model must promise to close; doubling the pull about
 # halves it.
 PROMISE = (0.35, 0.75)
-# Number of scalars per plane.
+# Arrays with one number per plane.
 BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares")
 # Arrays per penalty: one number, one per plane, one per pair of planes.
 BY_GROUP = ("squares", "at_centre", "gram")

@@ -87,7 +87,7 @@ def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vecto
 def _ray(
     penalised: Loss, weights: Vector, direction: Vector, orthant: Vector
 ) -> Callable[[float], Point]:
-    """The point at this step size: weights that would leave the orthant become zero."""
+    """A function from step size to point: weights that would leave the orthant become zero."""
 
     def at(size: float) -> Point:
         point = size * direction

@@ -36,8 +36,8 @@ class Plan:
     stages : sequence of TrainingObjective
         Objective of each stage.
     warm_iter, max_iter : int
-        Maximum number of iterations of the first stage if it is a warm-up, otherwise 0; and of all
-        others.
+        Maximum number of iterations of the warm-up, which is the first stage (0: there is none),
+        and of all other stages together.
     tol : float
         Tolerance, see `hedgerow.lbfgs.Iterations` and
         `hedgerow.descent.bundle.minimize_bundle`.

@@ -17,8 +17,8 @@ def weight_contributions(
 ) -> tuple[float, Table]:
     """What attributes add to a sum of label scores at one position: `Potential.contributions`.
 
-    ``row`` are the attributes of the position, and ``names`` those of all attributes. The bias
-    weights of the labels are always present; the offset of each is 0.
+    ``row`` are the attributes of the position, and ``names`` those of all attributes. Returns the
+    same sum of bias weights, and a table of the attributes, whose offsets are all 0.
     """
     attributes, inverse = np.unique(row.indices, return_inverse=True)
     values = np.bincount(inverse, row.values, minlength=len(attributes)).astype(np.float64)

@@ -84,7 +84,8 @@ class F1:
     def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
         """w_t c (2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)), w_t being the weight of position t.
 
-        c is the total weight of all positions, for "macro" divided by the number of labels.
+        c is the total weight of all positions, for "macro" divided by the number of labels in the
+        mean. For "micro", F_k, n_k and the sum are those of all included labels together.
         """
         counts = self._count(marginals, labels, weights, _Positions.alone(weights))
         return self._gradient(counts, marginals, labels, weights)

@@ -39,11 +39,11 @@ __all__ = ["Likelihood", "log_likelihoods", "negative_log_likelihood"]
 
 
 class Likelihood(TrainingObjective):
-    """Log-likelihood of the known labels; its slopes are expected minus observed counts, p - mu.
+    """Log-likelihood of the known labels.
 
-    If some labels are not known, the likelihood is that of the known ones, summed over all
-    labellings that agree with them, and "observed" counts are the expected counts of these
-    labellings.
+    The loss is its negative, whose slopes are expected minus observed counts. If some labels are
+    not known, the likelihood is that of the known ones, summed over all labellings that agree with
+    them, and "observed" counts are the expected counts of these labellings.
     """
 
     decode = None
@@ -128,7 +128,10 @@ class Expectations(Measured):
         return posteriors.pairs
 
     def edge_counts(self) -> EdgeCounts | PairCounts | None:
-        """Expected and observed counts of edges, if all labels are known."""
+        """Expected and observed counts of edges.
+
+        None if some labels are not known, or if positions of a sequence have different weights.
+        """
         targets, pairs = self.targets, self.posteriors.pairs
         if self.posteriors.by_label is not None:
             return PairCounts(self.posteriors.by_label, targets.pair_codes.copy())

@@ -171,11 +171,11 @@ class Marginals(Measured):
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """The derivative of the arcs' expected counts along the gradient."""
+        """Minus the derivative of the arcs' expected counts along the gradient."""
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient with respect to the marginals."""
+        """Minus the derivative of the marginals along the gradient with respect to them."""
         marginals = self.posteriors.marginals
         direction = _centre(find_direction(self.objective, marginals, self.targets), marginals)
         bound = _bound_slopes(self.targets, marginals, direction)
@@ -190,9 +190,9 @@ class MarginalsOfPart(Measured):
     Attributes
     ----------
     total : ExactTotal
-        For the first part, the loss of all parts; for the others 0.
+        For the first part of the first worker, the loss of all parts of all workers; otherwise 0.
     marginals, direction : (N, K)
-        Marginals of these sequences, and the gradient with respect to them.
+        Marginals of these sequences, and the gradient of the function with respect to them.
     bound : float
         Upper bound on sums of slopes over all sequences.
     """
@@ -220,11 +220,11 @@ class MarginalsOfPart(Measured):
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """The derivative of the arcs' expected counts along the gradient."""
+        """Minus the derivative of the arcs' expected counts along the gradient."""
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient with respect to the marginals."""
+        """Minus the derivative of the marginals along the gradient with respect to them."""
         return _find_slopes(
             self.scores, self.bound, self.marginals, self.direction, out, self.n_threads
         )

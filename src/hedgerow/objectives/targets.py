@@ -105,7 +105,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def mean_weights(self) -> NDArray[np.float64] | None:
-        """Mean weight of the positions of each sequence, (S,); None if all are 1."""
+        """Mean weight of the positions of each sequence, (S,); None: all are 1."""
         if self.position_weights is None:
             return self.sequence_weights
         lengths = np.diff(self.offsets)
@@ -161,7 +161,10 @@ class Targets(LazyAttributes):
 
     @lazy
     def pair_codes(self) -> NDArray[np.int32]:
-        """Label pair j * K + k that ends at each position, (N,), -1 if it is not known."""
+        """Label pair j * K + k that ends at each position, (N,).
+
+        -1 if it is not known, or at the start of a sequence.
+        """
         return Chain(self.n_labels).arcs_taken(self.codes, self.offsets, self.parents)
 
     @lazy
@@ -172,9 +175,10 @@ class Targets(LazyAttributes):
         return taken
 
     def edge_codes(self, edges: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The edge that the labels take into each position, (N,), -1 if it is not known.
+        """The edge that the labels take into each position, (N,).
 
-        ``edges`` are those of label pairs, (N, K, K), or of arcs, (N, A).
+        -1 if it is not known, or at the start of a sequence. ``edges`` are those of label pairs,
+        (N, K, K), or of arcs, (N, A).
         """
         return self.pair_codes if edges.ndim == 3 else self.arc_codes
 
@@ -192,7 +196,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def weights(self) -> NDArray[np.float64] | None:
-        """Weight of each position, (N,), or None if all are 1."""
+        """Weight of each position, (N,); None: all are 1."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, np.diff(self.offsets))

@@ -88,7 +88,7 @@ class EdgeMemory:
         self._bytes = np.empty(0, np.uint8)
 
     def borrow(self, shape: tuple[int, ...], dtype: type[AnyFloat]) -> NDArray[AnyFloat]:
-        """An array, until the next call."""
+        """An array that may be used until the next call."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if len(self._bytes) < n_bytes:
             self._bytes = np.empty(n_bytes, np.uint8)
@@ -121,7 +121,7 @@ class Measured(ABC):
 
     @property
     def arc_sums(self) -> NDArray[np.float64]:
-        """Expected number of times each arc is taken, by all workers."""
+        """Expected number of times each arc is taken, in the sequences of all workers."""
         sums = self.posteriors.arc_sums
         assert sums is not None
         return self.targets.count(sums)
@@ -183,7 +183,7 @@ class TrainingObjective(ABC):
     needs_all_labels: ClassVar[str | None] = None
     """The setting that allows no missing labels, for a message; None if they may be missing."""
     is_smooth: ClassVar[bool] = True
-    """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
+    """Whether the loss is smooth enough for L-BFGS; a hinge loss is not."""
     needs_warm_start: ClassVar[bool] = True
     """Whether training should begin with the likelihood; not if the loss is smooth and convex."""
     has_unit_slopes: ClassVar[bool] = False

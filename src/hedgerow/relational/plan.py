@@ -114,7 +114,7 @@ class Table:
         return Table(numbered, constants)
 
     def pairs(self) -> tuple[Bindings, NDArray[np.int64]]:
-        """The first row of each position and instance, and for each instance the number of rows."""
+        """The first row of each position and instance; the number of positions of each instance."""
         bindings = self.bindings
         if bindings.variables:
             n_instances = len(self.constants)

@@ -103,7 +103,7 @@ class Labelled:
         )
 
     def weights_of_positions(self) -> NDArray[np.float64] | None:
-        """Weight of each position, (N,); None if all are equal."""
+        """Weight of each position, (N,); None if there are no weights."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, self.sequences.lengths)
@@ -129,7 +129,7 @@ class Labelled:
         return allowed & (before >= 0) & (after >= 0)
 
     def _are_tied(self) -> NDArray[np.bool_]:
-        """Whether an edge from parent to child crosses each of these positions."""
+        """Whether a cut before each position would separate a child from its parent, (N,)."""
         sequences = self.sequences
         assert sequences.parents is not None
         children = np.flatnonzero(sequences.parents >= 0)
@@ -266,7 +266,7 @@ def _read_class_weight(
     sequences: Sequences,
     comm: Comm,
 ) -> NDArray[np.float64] | None:
-    """Weight of each position by its label, (N,), or None if all are equal."""
+    """Weight of each position by its label, (N,); None if `class_weight` is None."""
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight")

@@ -236,7 +236,7 @@ class _Window:
         return cls(columns, own, offsets, rows, _bins_of(columns, own))
 
     def find(self, offsets: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Numbers of the rows at some offsets."""
+        """Indices of some offsets in `offsets`."""
         return np.searchsorted(self.offsets, offsets).astype(np.int64)
 
     def look(

@@ -174,7 +174,7 @@ class TreeLearner(Learner):
         curvatures : (N, K), or (N, 1) for all outputs alike
             Curvatures, also times the weight; not negative.
         round_number
-            Number of the round, from 0; random numbers depend only on it.
+            Number of the round, from 0; random numbers depend on it and on the seed.
         observed
             If given, ``gradients`` are probabilities and ``curvatures`` are gammas, from which
             gradients and curvatures are computed.
