@@ -98,7 +98,7 @@ def a_table_with_nothing_but_groups():
     "A",
     DataWarning,
     "X is one flat table without groups, so all of its 16 rows are one sequence, but fit was",
-    "given groups, and no sequence had more than 5; pass groups=... here too. If it is one",
+    "given groups, and no sequence had more than 5; pass groups=... here too. If X is one",
     "sequence, pass [X]",
 )
 def predictions_without_the_groups_of_training():
