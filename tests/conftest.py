@@ -6,6 +6,7 @@ The main process of pytest-xdist imports this file too, so slow imports are in f
 import gc
 import os
 import signal
+import sys
 import time
 from functools import partial
 
@@ -23,6 +24,10 @@ settings.register_profile(
     "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+# Otherwise every process that runs tests, or is started by one, compiles all modules.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 gc.disable()  # while thousands of tests are collected, none of which can be freed
 
@@ -111,7 +116,7 @@ def heed_ctrl_c():
 
 
 @pytest.fixture(scope="session")
-def device(tmp_path_factory):
+def device(request, tmp_path_factory):
     """A GPU for kernels: the CPU by a shim, or with HEDGEROW_TEST_DEVICE=cuda a real one."""
     if os.environ.get("HEDGEROW_TEST_DEVICE") == "cuda":
         from hedgerow.cuda.cupy_device import find_device
@@ -121,8 +126,10 @@ def device(tmp_path_factory):
 
     if COMPILER is None:
         pytest.skip("no C++ compiler")
-    # Of all processes that run tests side by side.
-    return ShimDevice(tmp_path_factory.getbasetemp().parent)
+    # Of all processes that run tests side by side, and of later runs.
+    cache = getattr(request.config, "cache", None)
+    folder = cache.mkdir("kernels") if cache else tmp_path_factory.getbasetemp().parent
+    return ShimDevice(folder)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def spoil(y, share):
 
 Y = draw_labels(40)
 GOOD, BAD = spoil(Y, 0.1), spoil(Y, 0.5)
-OPTIONS = {"n_resamples": 12, "random_state": 3}
+OPTIONS = {"n_resamples": 8, "random_state": 3}
 F1 = {"average": "macro", "zero_division": 0}
 SAME = {
     "accuracy": ("accuracy", lambda t, p: label_scores(t, p).accuracy),
