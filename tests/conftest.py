@@ -6,7 +6,6 @@ The main process of pytest-xdist imports this file too, so slow imports are in f
 import gc
 import os
 import signal
-import sys
 import time
 from functools import partial
 
@@ -24,10 +23,6 @@ settings.register_profile(
     "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
-
-# Otherwise every process that runs tests, or is started by one, compiles all modules.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 gc.disable()  # while thousands of tests are collected, none of which can be freed
 
