@@ -144,6 +144,7 @@ class NodeSearch {
   void look_at_sparse(Search& search) const {
     const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
     WaitingColumns waiting;
+    waiting.columns.reserve(Lefts::kMost);
     int o = 0;
     int32_t first_place = 0;  // of an offset
     for (size_t i = 0, next = 0; i < slots.size(); i = next) {
