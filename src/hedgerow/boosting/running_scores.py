@@ -341,14 +341,19 @@ class TreeScoring:
             if self.have_directions:
                 sequences.direction = sequences.running.zeros()
         running, direction = sequences.running, sequences.direction
-        for part in parts[sequences.n_parts :]:
+        new = parts[sequences.n_parts :]
+        for part in new:
             self.complete(sequences, part.trees)
-        for part in parts[sequences.n_parts :]:
-            if direction is not None:
+        if direction is None:
+            grown = [part.trees for part in new if part.trees.n_trees]
+            if len(grown) > 1:  # several rounds at once: bins are read only once
+                grown = [Forest.join(self.trellis.n_labels, grown)]
+            for trees in grown:
+                running.add(trees, running)
+        else:
+            for part in new:
                 direction.turn(part.trees, part.carry)
                 running.move(part.step, direction, running)
-            elif part.trees.n_trees:
-                running.add(part.trees, running)
         sequences.n_parts = len(parts)
         return running
 

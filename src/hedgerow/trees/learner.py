@@ -93,13 +93,17 @@ class Learner:
         self._pool = _core.MemoryPool()
 
     def _select(self, round_number: int) -> NDArray[np.uint8] | None:
-        """The positions of a round, (N,)."""
-        key = self._key(round_number, Purpose.SEQUENCES)
+        """The positions of a round, (N,); None: all of them."""
         share = self.sampling.subsample
+        if share >= 1:
+            return None
+        key = self._key(round_number, Purpose.SEQUENCES)
         return select_positions(self.offsets, share, key, self.identities, self.comm)
 
     def _draws(self, round_number: int) -> dict[str, Any]:
-        """How examples of a round are drawn, as arguments."""
+        """How examples of a round are drawn, as arguments; empty if all are used."""
+        if not self.sampling.draws_examples:
+            return {}
         return {
             "share": self.sampling.share,
             "negative_ratio": self.sampling.negative_ratio,
@@ -110,16 +114,21 @@ class Learner:
         }
 
     def _identify_positions(self) -> NDArray[np.uint64] | None:
-        """What the draws of examples depend on, (N,), if examples are drawn."""
-        if self.identities is None or not self.sampling.draws_examples:
+        """What the draws of examples depend on, (N,)."""
+        if self.identities is None:
             return None
         return identify_positions(self.identities, self.offsets, n_threads=self.n_threads)
 
     def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
-        key = self._key(round_number, Purpose.COLUMNS)
+        key = self._column_key(round_number)
         return _core.grow_trees(
             self.data, examples, self.rules, key, self.n_threads, self.column_rules, self._pool
         )
+
+    def _column_key(self, round_number: int) -> int:
+        """The key of the columns of a round; 0 if none are drawn."""
+        share = min(self.rules.colsample_bytree, self.rules.colsample_bynode)
+        return self._key(round_number, Purpose.COLUMNS) if share < 1 else 0
 
     def _key(self, round_number: int, purpose: Purpose) -> int:
         return draw_key(self.sampling.seed, round_number, purpose)
@@ -213,7 +222,7 @@ class TreeLearner(Learner):
             self.data,
             examples,
             self.rules,
-            self._key(round_number, Purpose.COLUMNS),
+            self._column_key(round_number),
             magnitudes.ravel(),
             self.n_threads,
             self.column_rules,
