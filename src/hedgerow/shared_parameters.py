@@ -40,9 +40,10 @@ eval_metric : str, callable, list, dict or None, default None
 validation_fraction : float or None, default 0.1
     Share of the training sequences that early stopping holds out if there is no `eval_set`. The
     model is not trained on them. They are drawn with `random_state` if it is a number; otherwise
-    they are always the same. At least one sequence is held out, but never the only one with a
-    certain label, unless this is true of all sequences. If there is only one sequence, its last
-    part is held out. Weights apply to them as in training. None: an `eval_set` is required.
+    they are always the same. At least one sequence is held out. The remaining ones still have all
+    labels, unless every sequence is the only one with some label. If there is only one sequence,
+    its last part is held out. Weights apply to held-out sequences as in training. None: an
+    `eval_set` is required.
 callbacks : list of callables or None, default None
     Functions that are called after every round or iteration with a
     `hedgerow.training.stopping.Step`; training stops when one of them returns a true value.

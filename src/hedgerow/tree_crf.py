@@ -84,8 +84,8 @@ class TreeCRF(Estimator):
     max_step : float or None, default 1.0
         Maximum absolute value of a leaf, before it is multiplied by the learning rate. It keeps the
         first rounds stable if there are many labels and few examples. Steps of the weights of label
-        patterns are dampened instead: a step x becomes about ``max_step * log(1 + x / max_step)``.
-        None: no limit.
+        patterns are dampened instead: a step x becomes about ``m * log(1 + x / m)``, with
+        ``m = (n - 1) * max_step`` for a pattern of n labels. None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0

@@ -458,7 +458,7 @@ def test_columns_that_change_most_are_kept(write, monkeypatch):
     page = write(TreeCRF(n_rounds=1).fit(X, [["a", "b", "a"]]), X)
     assert page.features()[0][0] == {"x1": 1}
     assert write.notes == [
-        "The browser shows 1 of 2 columns of numbers, those that change the most from position "
+        "The browser shows 1 of 2 columns of numbers, those that change most often from position "
         "to position."
     ]
 

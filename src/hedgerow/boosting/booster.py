@@ -351,8 +351,10 @@ class Backtracking(StepRule[Direction]):
 class LineSearch(StepRule[SearchDirection]):
     """The step to about the minimum loss, for trees and weights together, times the learning rate.
 
-    Along a direction the negative log-likelihood is convex. Other losses need not be: then the step
-    satisfies the Wolfe conditions, see `hedgerow.line_search`.
+    A step that satisfies the strong Wolfe conditions is searched for, see `hedgerow.line_search`.
+    The loss need not be convex for that: with missing labels, or for most objectives other than the
+    likelihood, it is not. If no such step is found, the one with the lowest loss of those tried is
+    taken.
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:

@@ -46,7 +46,7 @@ def train_trees(
     scores: RunningScores,
     data: _core.TreeData,
 ) -> TreeTraining[Any, Any]:
-    """The training of trees with this scoring."""
+    """The tree training for scores of this kind: ContextTraining or NodeTraining."""
     if isinstance(scores, ContextScores):
         return ContextTraining(training, settings, bound, scores, data)
     assert isinstance(scores, NodeScores)
@@ -165,9 +165,10 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """Scores to propose, with the same array of edges: nearly all are accepted.
+        """Scores to propose; unless rounds have directions, they share the array of edges.
 
-        That saves half of the memory for edges, and the time to fill another array.
+        That saves half of the memory for edges, and the time to fill another array. Nearly all
+        proposals are accepted, so the edges seldom have to be computed again, see `reject`.
         """
         scores = self.scores
         return scores.twin() if self.settings.have_directions else scores.on_same_edges()

@@ -192,11 +192,12 @@ class ConjugateDirection(SearchDirection):
 
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
-    h replaces minus the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting
-    use h in place of G in b_m too; with G, b_m is 0 if the trees still find what the last step
-    should have achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to
-    restart where G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few
-    trees hardly change most of the gradient.
+    h takes the place of -M G, with M the preconditioner, an approximate inverse Hessian. Gutmann &
+    Kersting use h in place of G in b_m too. With G, b_m is 0 if the loss was at least as steep
+    along h_m before the last step as after it: then the new trees find what that step should have
+    achieved already. Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would
+    restart in every round, since a few trees hardly change most of the gradient. So the direction
+    is restarted by the rules of `MAX_CONJUGATE_ROUNDS` and `LEAST_DESCENT` instead.
     """
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:

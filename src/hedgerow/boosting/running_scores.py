@@ -304,7 +304,10 @@ class TreeScoring:
         self.columns = self.columns.with_attributes(len(names))
 
     def complete(self, sequences: Binned, trees: Forest | None = None) -> None:
-        """Find the queries that trees split on, or all, if sequences do not have them yet."""
+        """Find where the queries that trees split on hold, if these sequences lack them.
+
+        Without ``trees``, all queries.
+        """
         if sequences.rows is None:
             return
         assert self.refiner is not None

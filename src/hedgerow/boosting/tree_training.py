@@ -59,9 +59,9 @@ AnyFound = TypeVar("AnyFound", bound=Found)
 class PatternSlopes:
     """Gradient of the loss with respect to the weights of label patterns.
 
-    Functions of the marginals, as objectives, use the curvature of the likelihood. So their slopes
-    are divided by `unit`: the steepest slope of a score is then 1; those of the likelihood are at
-    most 1, and not divided.
+    For objectives that are functions of the marginals, the curvature of the likelihood is used. So
+    their slopes are divided by `unit`: the steepest slope of a score is then 1; those of the
+    likelihood are at most 1, and not divided.
     """
 
     slopes: NDArray[np.float64]

@@ -162,8 +162,9 @@ def run(options: argparse.Namespace) -> None:
     second = label_file(options.other, options)
     if second.y_true != first.y_true:
         raise CommandError(
-            f"{options.model} and {options.other} read different labels from {options.file}; "
-            "they were trained on different label columns"
+            f"{options.model} and {options.other} read different labels or sequences from "
+            f"{options.file}; they were trained with different label or group columns: compare "
+            "models that have the same ones"
         )
     results = [result, score(options.other, second, options.strict)]
     print_two(results, first, second, options)

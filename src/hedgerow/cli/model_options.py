@@ -127,7 +127,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any parameter of LinearCRF or TreeCRF; may be repeated: "
+        help="any parameter of LinearCRF or TreeCRF except callbacks, queries, and those that "
+        "--base, --group and --heads set; may be repeated: "
         "--set reg_lambda=0.5 --set max_depth=4",
     )
 

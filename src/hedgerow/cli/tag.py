@@ -39,7 +39,8 @@ The additional columns are, in this order (with their names in tables):
   probability      with --marginals or --all-marginals, the probability of that
                    label at that position
   p(LABEL)         with --all-marginals, the probability of each label; written
-                   as LABEL/PROBABILITY if columns have no names, as in CoNLL
+                   as LABEL/PROBABILITY in files that are not tables, such as
+                   CoNLL
 
   predicted_1, probability_1, predicted_2, ...
                    with --k-best N, N labellings of the whole sequence and the
@@ -207,5 +208,5 @@ def best_columns(
 
 
 def as_written(shares: Iterable[float], named: bool, prefix: str = "") -> Any:
-    """Numbers if columns have names, otherwise text."""
+    """Numbers for tables, whose columns are `named`; otherwise text."""
     return shares if named else [f"{prefix}{share:.6f}" for share in shares]

@@ -60,10 +60,11 @@ def category_of(value: Any) -> str:
 
 
 def other_spellings(value: Any) -> tuple[str, ...]:
-    """Other spellings of the category of an equal number: ``1.0`` for ``1``, ``1`` for ``1.0``.
+    """Texts of equal numbers, other than `category_of`: ``1.0`` for ``1``, ``1`` for ``1.0``.
 
-    Older model files contain the text of each number, such as ``1.00``. Empty for everything that
-    is not a number.
+    A model may know the number by one of them: because it was another type in training, or because
+    older model files contain the text as it was, such as ``1.00``. Empty for everything that is not
+    a number.
     """
     if not is_number(value):
         return ()

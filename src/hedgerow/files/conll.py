@@ -127,10 +127,11 @@ class LineReader:
         return found
 
     def finds_width(self, chunk: Chunk, *, is_last: bool) -> bool:
-        """Learn the number of columns from the first line that is not a comment.
+        """Learn the number of columns from the first line that does not begin with ``#``.
 
         Only then is it known whether lines that begin with ``#`` are comments or positions. If all
-        lines begin with ``#``, the first one with an expected number of columns is used.
+        lines begin with ``#``, the first one with an expected number of columns is used. Empty
+        lines and ``-DOCSTART-`` are skipped. Returns whether the number is known.
         """
         if self._width is None:
             split = enumerate(split_lines(chunk.lines, self._delimiter))

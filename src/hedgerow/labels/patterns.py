@@ -190,7 +190,8 @@ def rare_shares(
 ) -> list[float]:
     """Share of the distinct runs of 2, 3, ... `longest` labels that occur once.
 
-    Each run has the weight of its last position, (N,) or 1.
+    With ``weights`` (N,), the share of those whose total weight is at most 1; each occurrence of a
+    run has the weight of its last position.
 
     Examples
     --------

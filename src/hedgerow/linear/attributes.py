@@ -102,7 +102,8 @@ def drop_rare(
 ) -> tuple[SparseRows, _core.StringIndex]:
     """Leave out the attributes that occur at fewer than `min_count` positions of all workers.
 
-    An attribute that positions often get from an ancestor is kept.
+    A rare attribute is kept if it is frequent as an attribute of ancestors: ``word=the``, if
+    ``word=the[parent]`` is.
     """
     if min_count <= 1:
         return rows, index

@@ -185,11 +185,11 @@ def train_test_split(
     group_column : str, int or None, default None
         Name or number of the column of a flat X with the sequence id of each row.
     test_size, train_size : float, int or None, default None
-        Share or number of the sequences in each part. None: the rest; if both are None, a quarter
-        is for testing.
+        Share or number of the sequences in each part; of the groups, if `groups` joins several
+        sequences. None: the rest; if both are None, a quarter is for testing.
     shuffle : bool, default True
-        Whether to choose sequences at random. False: the last ones are the test set, unless
-        `stratify` is given.
+        Whether to choose sequences at random. False: the first ones are the training set and the
+        next ones the test set, unless `stratify` is given.
     random_state : int, RandomState or None, default None
         Seed of the choice.
     stratify : labels or None, default None

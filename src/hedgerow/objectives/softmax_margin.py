@@ -44,8 +44,8 @@ class SoftmaxMargin(TrainingObjective):
     """Negative log-likelihood with costs added to the scores of wrong labels.
 
     Positions with an unknown label have no costs. The weight of a sequence multiplies its loss.
-    With position weights the loss is the sum of -w_t log P(y_t | labels before t), with P by the
-    scores and costs of all positions.
+    With position weights the loss is the sum of -w_t log P(y_t | labels before t), where P is
+    computed from the scores with the costs of all positions added.
 
     Attributes
     ----------

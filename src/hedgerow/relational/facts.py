@@ -1,4 +1,4 @@
-"""Facts about training positions: a database, and the indices of the positions in it."""
+"""Facts about positions: a database, and the indices of the positions in it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _note_what_is_left_out(
         n_columns = features.n_left_out + len(features.numbers)
         notes.append(
             f"The browser shows {len(features.numbers)} of {n_columns:,} columns of numbers, "
-            "those that change the most from position to position."
+            "those that change most often from position to position."
         )
 
 

@@ -194,7 +194,7 @@ class Inference(ABC):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Forward-backward; forward only if nothing else is requested.
+        """Forward-backward; just forward if only log Z and log-likelihoods are requested.
 
         ``labels`` (N,) are the labels whose log-likelihoods are computed; ``weights`` (S,) are the
         weights of the sequences in the sums over arcs.
