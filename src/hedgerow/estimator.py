@@ -325,7 +325,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             require(isinstance(crf.recipe_, dict), "its recipe is not valid")
         given = crf.given_potentials()
         if "base_scores" in state.metadata:
-            require(state.metadata["base_scores"] is True, "base_scores is not true")
+            require(state.metadata["base_scores"] is True, "its entry base_scores is not valid")
             given = (GivenScores(), *given)
         if base is not None:
             given = (base.model_.as_base(), *given)

@@ -41,9 +41,9 @@ validation_fraction : float or None, default 0.1
     Share of the training sequences that early stopping holds out if there is no `eval_set`. The
     model is not trained on them. They are drawn with `random_state` if it is a number; otherwise
     they are always the same. At least one sequence is held out. The remaining ones still have all
-    labels, unless every sequence is the only one with some label. If there is only one sequence,
-    its last part is held out. Weights apply to held-out sequences as in training. None: an
-    `eval_set` is required.
+    labels, unless each sequence has a label that no other sequence has. If there is only one
+    sequence, its last part is held out. Weights apply to held-out sequences as in training. None:
+    an `eval_set` is required.
 callbacks : list of callables or None, default None
     Functions that are called after every round or iteration with a
     `hedgerow.training.stopping.Step`; training stops when one of them returns a true value.

@@ -411,7 +411,7 @@ def test_pages_and_notebooks_name_it(tmp_path):
         ({"base": 5}, "its base is not valid"),
         ({"base": {"model": "Forest"}}, "its base is not valid"),
         ({"base_was_fitted": "yes"}, "base_was_fitted is not true or false"),
-        ({"base_scores": False}, "base_scores is not true"),
+        ({"base_scores": False}, "its entry base_scores is not valid"),
     ],
 )
 def test_files_that_make_no_sense(change, message):

@@ -94,7 +94,8 @@ class PatternBound:
 
         Steps are dampened: a pattern that occurs c times as often as expected needs a score larger
         by log c, but the quadratic bound gives c - 1. So a change x of the score of a pattern of n
-        labels becomes m log(1 + x / m), with m = (n - 1) ``max_step``; small changes hardly differ.
+        labels becomes sign(x) m log(1 + |x| / m), with m = (n - 1) ``max_step``; small changes
+        hardly differ.
 
         Parameters
         ----------

@@ -28,7 +28,8 @@ class DeviceScores(RunningScores):
     Parameters
     ----------
     start
-        The corresponding arrays on the CPU.
+        Scores of the same sequences on the CPU, from before the first round; only their bounds and
+        trellis are used.
     bins
         The bins for walking trees.
     by_row : (n_rows, K)

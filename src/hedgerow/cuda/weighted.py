@@ -66,7 +66,7 @@ class WeightedLikelihood:
         )  # fmt: skip
 
     def sum_up(self, lost: DeviceArray, found: DeviceArray) -> None:
-        """Write the loss, the number of sequences out of range, and sums of label pairs."""
+        """Write the loss, the number of sequences marked in ``lost``, and sums of label pairs."""
         launch, n_sequences, n_arcs = self.kernels.launch, self.n_sequences, self.n_arcs
         launch("sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2])
         launch(

@@ -150,8 +150,8 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             )
             if plan.stages[-1].has_kinks:
                 return (
-                    "no weights were learned: training for the likelihood did not change them, and "
-                    "the objective is not differentiable there; check the penalties, "
+                    "no weights were learned: training stopped where it began, since the objective "
+                    "is not differentiable there; check the penalties, "
                     f"reg_lambda and reg_alpha, and {columns} for extreme values"
                 )
             gradient = ", and check the gradient of the objective"

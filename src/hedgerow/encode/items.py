@@ -61,8 +61,8 @@ def find_occurrences(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
-    A place does not depend on the order of the sequences; the first place over several workers is
-    the minimum of theirs.
+    A place is a number made from the digest of a sequence and the position in it, so it does not
+    depend on the order of the sequences. The first place is the smallest, also over workers.
     """
     from hedgerow import _core
 

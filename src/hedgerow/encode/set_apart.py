@@ -40,7 +40,8 @@ class Role:
     def argument_for(self, column: str | int) -> str:
         """How to pass the argument instead of a column that X does not have.
 
-        With a number, X is assumed to have the column: see `check_given_once`.
+        If the column is given by its number, the parameter must also be set to None, since
+        `check_given_once` assumes that X has this column.
         """
         unset = "" if isinstance(column, str) else f"set {self.parameter}=None and "
         return f"{unset}pass the argument {self.argument}"

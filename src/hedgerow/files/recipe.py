@@ -43,7 +43,8 @@ class Recipe:
     template : tuple of str or None
         Lines of a CRF++ template; None for the default attributes.
     delimiter : str or None
-        Separator of cells; None for any white space.
+        Separator of cells. None: in CoNLL files any white space; in CSV files the separator of the
+        first line.
     named : bool
         Whether the columns have names; columns of a CoNLL file may have none.
     heads : int or None

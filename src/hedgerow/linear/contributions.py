@@ -17,8 +17,9 @@ def weight_contributions(
 ) -> tuple[float, Table]:
     """What attributes add to a sum of label scores at one position: `Potential.contributions`.
 
-    ``row`` are the attributes of the position, and ``names`` those of all attributes. Returns the
-    same sum of bias weights, and a table of the attributes, whose offsets are all 0.
+    ``row`` holds the attributes of the position, ``names`` the names of all attributes, ``signs``
+    (K,) the factor of each label's score. Returns the sum of the labels' bias weights times these
+    factors, and a table of the attributes, whose offsets are all 0.
     """
     attributes, inverse = np.unique(row.indices, return_inverse=True)
     values = np.bincount(inverse, row.values, minlength=len(attributes)).astype(np.float64)

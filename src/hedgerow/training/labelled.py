@@ -207,7 +207,7 @@ def read_labelled(
     if labels is None:
         labels, codes = Labels.learn(column, comm)
         if comm.size > 1:
-            labels = labels.union(comm.gather(labels))
+            labels = Labels.union(comm.gather(labels))
             codes = labels.encode(column, sequences)
     else:
         column.require_any(comm)

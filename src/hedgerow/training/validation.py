@@ -29,8 +29,8 @@ def hold_out(
 ) -> tuple[Labelled, Labelled | None]:
     """Split training data into a part for training and a part that is held out.
 
-    A sequence is never held out if none of its known labels has a positive weight; nor is the only
-    sequence with some label, unless every sequence is the only one with some label.
+    A sequence is never held out if none of its known labels has a positive weight, or if it has a
+    label that no other sequence has, unless that is true of all sequences.
 
     Parameters
     ----------

@@ -56,8 +56,9 @@ class Scores:
         Index of the parent of each position in its sequence, -1 for a root; None for chains. The
         previous label is then the label of the parent, and roots are first positions.
     bound : float
-        Upper bound on sums over positions, such as their total weight, see `Targets.bound`; with
-        it, sums do not depend on the order of the sequences. 0: ordinary floating-point sums.
+        Upper bound on sums over positions, such as their total weight, see `Targets.bound`. Terms
+        are rounded to multiples of a unit that it determines, so sums are exact and do not depend
+        on the order of the sequences, see `hedgerow.exact_sums`. 0: ordinary floating-point sums.
     """
 
     nodes: NDArray[np.float64]
