@@ -17,6 +17,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 INSTALL := sh $(VENV)/install
+# What is compiled here runs here: kernels for other processors are left to `make wheel`.
+HERE := SKBUILD_CMAKE_DEFINE=HEDGEROW_FOR_THIS_MACHINE=ON
 # Python compiles a module when it is first imported and keeps the result: most of what is installed
 # never is, and no process compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,7 +59,7 @@ test-python: $(VENV)/.test-tools $(VENV)/.chromium
 # once more with checks of every access, and for races.
 GPU_TESTS := HEDGEROW_TEST_DEVICE=cuda $(BIN)/python -m pytest --quiet tests/cuda
 test-gpu: $(VENV)/.test-tools
-	@$(INSTALL) --editable ".[cuda,test]"
+	@$(HERE) $(INSTALL) --editable ".[cuda,test]"
 	@$(GPU_TESTS)
 	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
 		echo "compute-sanitizer --tool $$tool"; \
@@ -154,13 +156,13 @@ $(VENV)/install:
 
 $(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building and installing hedgerow"
-	@$(INSTALL) --editable .
+	@$(HERE) $(INSTALL) --editable .
 	@touch $@
 
 # In one go: what is needed is looked up once.
 $(VENV)/.test-tools: $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building hedgerow, and installing it with the test tools"
-	@$(INSTALL) --editable ".[test]"
+	@$(HERE) $(INSTALL) --editable ".[test]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.docs-tools: $(VENV)/.installed

@@ -21,6 +21,13 @@ struct PoolContext {
 }  // namespace
 
 NB_MODULE(_core, module) {
+#ifdef HEDGEROW_LEVEL
+  if (!__builtin_cpu_supports(HEDGEROW_LEVEL)) {
+    throw nanobind::import_error(
+        "hedgerow was compiled on another machine, for its processor alone, and this one is older; "
+        "compile it here: run make clean, then make again");
+  }
+#endif
   module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
   // Do not report objects that are still in a user's cache when Python exits.
   nanobind::set_leak_warnings(false);

@@ -1,10 +1,10 @@
 // Four doubles at a time, written once for every machine.
 //
 // Kernels marked HEDGEROW_CLONES are compiled for several x86-64 levels and the best one is chosen
-// when the library is loaded; elsewhere the compiler's target decides. All helpers are inlined into
-// the clones. GCC assumes that the dispatcher of a clone does not throw: if a clone may throw, as
-// an interrupt does, callers in the same file must have nothing to clean up, or the process is
-// terminated.
+// when the library is loaded, or for HEDGEROW_LEVEL alone; elsewhere the compiler's target decides.
+// All helpers are inlined into the clones. GCC assumes that the dispatcher of a clone does not
+// throw: if a clone may throw, as an interrupt does, callers in the same file must have nothing to
+// clean up, or the process is terminated.
 #pragma once
 
 #include <bit>
@@ -13,17 +13,23 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <string_view>
 #include <vector>
 
 #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HEDGEROW_HAS_CLONES
-#define HEDGEROW_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 // A function with instructions for eight 64-bit numbers, see adds_eight_at_once.
 #define HEDGEROW_EIGHT_WIDE __attribute__((target("arch=x86-64-v4")))
-// No clone may fuse a product with a sum (FMA), which rounds once instead of twice.
+// No clone WITHOUT_FMA may fuse a product with a sum, which rounds once instead of twice.
+#if !defined(HEDGEROW_LEVEL)
+#define HEDGEROW_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
+#else
+#define HEDGEROW_CLONES __attribute__((noinline, target("arch=" HEDGEROW_LEVEL)))
+#define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((noinline, target("avx2")))
+#endif
 #else
 #define HEDGEROW_CLONES
 #define HEDGEROW_CLONES_WITHOUT_FMA
@@ -65,7 +71,13 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // four doubles. For others their code is several times as long and takes as long to compile as all
 // other clones together; kernels for any number of labels do the work there.
 #ifdef HEDGEROW_HAS_CLONES
+#ifdef HEDGEROW_LEVEL
+constexpr bool has_wide_registers() { return true; }
+constexpr bool has_wider_registers() { return HEDGEROW_LEVEL == std::string_view("x86-64-v4"); }
+#else
 inline bool has_wide_registers() { return __builtin_cpu_supports("x86-64-v3"); }
+inline bool has_wider_registers() { return __builtin_cpu_supports("x86-64-v4"); }
+#endif
 
 template <auto kKernel>
 struct WideClones;
@@ -83,7 +95,7 @@ struct WideClones<kKernel> {
 template <auto kKernel>
 auto wide_clone() {
   using Clones = WideClones<kKernel>;
-  return __builtin_cpu_supports("x86-64-v4") ? &Clones::v4 : &Clones::v3;
+  return has_wider_registers() ? &Clones::v4 : &Clones::v3;
 }
 // The clone for four doubles at a time, of a kernel that is no faster with the registers of v4.
 template <auto kKernel>
@@ -94,7 +106,7 @@ auto wide_clone_v3() {
 // the others it may be used without wide registers too.
 template <auto kOfEight, auto kOfFour>
 auto eight_wide_clone() {
-  if (__builtin_cpu_supports("x86-64-v4")) return &WideClones<kOfEight>::v4;
+  if (has_wider_registers()) return &WideClones<kOfEight>::v4;
   return has_wide_registers() ? &WideClones<kOfFour>::v3 : kOfFour;
 }
 #else
@@ -116,7 +128,7 @@ auto eight_wide_clone() {
 
 // Whether clones add eight integers at once, or some of the eight.
 #if defined(HEDGEROW_HAS_CLONES)
-inline bool adds_eight_at_once() { return __builtin_cpu_supports("x86-64-v4"); }
+inline bool adds_eight_at_once() { return has_wider_registers(); }
 #elif defined(__GNUC__)
 inline bool adds_eight_at_once() { return kLowLimits; }  // sanitizers see that code too
 #else

@@ -68,7 +68,7 @@ def main() -> None:
         "also which activity follows which": {"order": 1, "window": 2},
     }
     for name, parameters in settings.items():
-        crf = TreeCRF(n_rounds=60, max_depth=4, subsample=0.5, random_state=0, **parameters)
+        crf = TreeCRF(n_rounds=30, max_depth=4, subsample=0.5, random_state=0, **parameters)
         crf.fit(X_train, y_train)
         print(f"{name:<52}{crf.score(X_test, y_test):>14.1%}")
 

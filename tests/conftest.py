@@ -111,7 +111,7 @@ def heed_ctrl_c():
 
 
 @pytest.fixture(scope="session")
-def device(tmp_path_factory):
+def device(request, tmp_path_factory):
     """A GPU for kernels: the CPU by a shim, or with HEDGEROW_TEST_DEVICE=cuda a real one."""
     if os.environ.get("HEDGEROW_TEST_DEVICE") == "cuda":
         from hedgerow.cuda.cupy_device import find_device
@@ -121,8 +121,10 @@ def device(tmp_path_factory):
 
     if COMPILER is None:
         pytest.skip("no C++ compiler")
-    # Of all processes that run tests side by side.
-    return ShimDevice(tmp_path_factory.getbasetemp().parent)
+    # Of all processes that run tests side by side, and of later runs.
+    cache = getattr(request.config, "cache", None)
+    folder = cache.mkdir("kernels") if cache else tmp_path_factory.getbasetemp().parent
+    return ShimDevice(folder)
 
 
 @pytest.fixture

@@ -53,10 +53,10 @@ def check_scores(guide, crf, x):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees(guide, kind):
-    X, y = make_sequences(kind, 250)
+    X, y = make_sequences(kind)
     crf = TreeCRF(n_rounds=3, max_depth=4, min_child_weight=0.1, window=(2, 1), n_jobs=1)
-    crf.fit(X[:240], y[:240])
-    for x in X[240:243]:
+    crf.fit(X[:-10], y[:-10])
+    for x in X[-10:-7]:
         check_scores(guide, crf, x)
     kinds = {feature["kind"] for feature in json.loads(crf.to_json())["features"]}
     expected = {"frames": {"number", "category"}, "large text": {"number", "indicator"}}

@@ -107,6 +107,13 @@ TEST(pools_that_are_at_work) {
 // The threads do not exist, so others are started, and the old ones are not waited for.
 TEST(pools_of_a_process_that_forked) {
   auto pool = std::make_unique<ThreadPool>(6);
+  {
+    // A thread allocates memory when it starts. If that happened during the fork, the address
+    // sanitizer would wait for it in the child.
+    std::atomic<int> n_started{0};
+    const Helpers helpers(5, [&] { ++n_started; });
+    while (n_started < helpers.size()) pause_thread();
+  }
   CHECK(runs_every_task(7, 3));
   const pid_t child = fork();
   if (child == 0) {

@@ -48,7 +48,7 @@ HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
 
 ContextBlock::ContextBlock(const Contexts& contexts)
     : contexts_(contexts),
-      transposed_(contexts.are_pairs() && contexts.n_outputs() >= kFloats),
+      transposed_(contexts.are_pairs() && contexts.n_outputs() >= kManyLabels),
       size_(transposed_ ? 1 : std::max<int64_t>(1, kNumbers / contexts.n_edges())),
       gradients_(size_ * contexts.n_edges()),
       probabilities_(size_ * contexts.n_edges()) {}
@@ -71,7 +71,10 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
   const bool shared = derivatives.are_shared();
   begin_ = t;
   end_ = std::min(end, t + size_);
-  if (derivatives.by_label != nullptr) return;  // they are read where they are
+  if (derivatives.by_label != nullptr) {  // they are read where they are
+    end_ = std::min(end, t + kPositionsByLabel);
+    return;
+  }
   for (; t < end_; ++t) {
     const int64_t at = (t - begin_) * n_edges;
     if (derivatives.probabilities != nullptr)

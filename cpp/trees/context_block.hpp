@@ -70,20 +70,25 @@ class ContextBlock {
             std::span<const int32_t> outputs);
 
   // The numbers of an output at a position, (n_contexts,) each: copies them to `out`, and returns
-  // where they are quickly read again, with `n` of them that may not be 0.
-  const float* copy_gradients(int64_t t, bool is_first, int output, float* out, int& n) const {
-    return copy(gradients_, t, is_first, output, out, n);
+  // where they are quickly read again, with `n` of them that may not be 0. The compiler may know
+  // n_contexts.
+  const float* copy_gradients(int64_t t, bool is_first, int output, int n_contexts, float* out,
+                              int& n) const {
+    return copy(gradients_, t, is_first, output, n_contexts, out, n);
   }
-  const float* copy_probabilities(int64_t t, bool is_first, int output, float* out, int& n) const {
-    return copy(probabilities_, t, is_first, output, out, n);
+  const float* copy_probabilities(int64_t t, bool is_first, int output, int n_contexts, float* out,
+                                  int& n) const {
+    return copy(probabilities_, t, is_first, output, n_contexts, out, n);
   }
 
  private:
-  static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
+  static constexpr int64_t kNumbers = 1 << 12;      // they stay in the cache
+  static constexpr int64_t kPositionsByLabel = 32;  // likewise, with their pairs of many labels
+  static constexpr int kManyLabels = 8;             // so many that contexts lie side by side
 
   void scale(const double* in, double weight, std::span<const int32_t> outputs, float* out) const;
   const float* copy(const std::vector<float>& numbers, int64_t t, bool is_first, int output,
-                    float* out, int& n) const;
+                    int n_contexts, float* out, int& n) const;
 
   const Contexts& contexts_;
   bool transposed_;                   // the labels before come last
@@ -93,22 +98,24 @@ class ContextBlock {
   std::vector<float> probabilities_;  // (size, E), between 0 and 1
 };
 
-inline const float* ContextBlock::copy(const std::vector<float>& numbers, int64_t t, bool is_first,
-                                       int output, float* out, int& n) const {
+HEDGEROW_INLINE const float* ContextBlock::copy(const std::vector<float>& numbers, int64_t t,
+                                                bool is_first, int output, int n_contexts,
+                                                float* out, int& n) const {
   const int32_t* edges = contexts_.edges(output).data();
-  const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
+  const int last = n_contexts - 1;
+  const bool transposed = last >= kManyLabels && transposed_;
   const float* from = numbers.data() + (t - begin_) * contexts_.n_edges();
-  if (transposed_) from += int64_t{output} * contexts_.n_outputs();
+  if (transposed) from += int64_t{output} * contexts_.n_outputs();
   if (is_first)
     std::fill_n(out, last, 0.0f);
-  else if (transposed_)
+  else if (transposed)
     std::copy_n(from, last, out);
   else
     for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
   // The beginning is in the place of the edge of the output's number.
-  out[last] = !is_first ? 0.0f : transposed_ ? from[0] : from[edges[last]];
+  out[last] = !is_first ? 0.0f : transposed ? from[0] : from[edges[last]];
   // What was written a moment ago is slow to read again.
-  const bool read_here = transposed_ && !is_first;
+  const bool read_here = transposed && !is_first;
   n = read_here ? last : n_contexts;
   return read_here ? from : out;
 }

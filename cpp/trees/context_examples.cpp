@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "require.hpp"
@@ -60,14 +61,13 @@ HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* pr
   return total;
 }
 
-ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
+HEDGEROW_INLINE ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
   if (n >= kFloats || probabilities == nullptr) return sum_long_row(gradients, probabilities, n);
-  if (gradients == nullptr) gradients = probabilities;
   ContextSums total;
   for (int c = 0; c < n; ++c) {
     const float p = probabilities[c], spread = p * (1.0f - p);
     total.probability += p;
-    total.spread += gradients[c] != 0.0f ? spread : 0.0f;
+    total.spread += gradients == nullptr || gradients[c] != 0.0f ? spread : 0.0f;
   }
   return total;
 }
@@ -150,11 +150,11 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
       });
 }
 
-void ContextExamples::write_row(const EdgeDerivatives& derivatives, const ContextBlock& block,
-                                int64_t t, bool is_first, int output, int64_t row,
-                                Magnitudes& magnitudes) {
+HEDGEROW_INLINE void ContextExamples::write_row(const EdgeDerivatives& derivatives,
+                                                const ContextBlock& block, int64_t t, bool is_first,
+                                                int output, int n_contexts, int64_t row,
+                                                Magnitudes& magnitudes) {
   OfOutput& own = by_output_[output];
-  const int n_contexts = contexts_.n_contexts(output);
   const int64_t at = row * n_contexts;
   ContextSums sums;
   if (derivatives.by_label != nullptr) {
@@ -164,15 +164,16 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Contex
     int n = n_contexts;  // that may not be 0
     const float *gradients = nullptr, *probabilities = nullptr;
     if (!shared_)
-      gradients = block.copy_gradients(t, is_first, output, own.gradients.data() + at, n);
+      gradients =
+          block.copy_gradients(t, is_first, output, n_contexts, own.gradients.data() + at, n);
     if (has_probabilities_)
-      probabilities =
-          block.copy_probabilities(t, is_first, output, own.probabilities.data() + at, n);
+      probabilities = block.copy_probabilities(t, is_first, output, n_contexts,
+                                               own.probabilities.data() + at, n);
     sums = sum_row(gradients, probabilities, n);
   }
   const float curvature = derivatives.curvatures[t];
   ContextRow found{static_cast<int32_t>(derivatives.first_position + t), curvature,
-                   std::min(sums.probability, 1.0f)};
+                   std::min(sums.probability, 1.0f), -1, 0.0f};
   if (shared_ && derivatives.observed[t] >= 0) {
     const int32_t edge = derivatives.observed[t];
     if ((is_first ? edge : contexts_.output(edge)) == output) {
@@ -201,10 +202,23 @@ void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t beg
       continue;
     }
     block.read(derivatives, t, end, outputs);
-    for (int k = 0; k < n_outputs(); ++k)
-      for (int64_t u = t; u < block.end(); ++u)
-        if (is_row(u, k))
-          write_row(derivatives, block, u, is_first[u - begin], k, next[k]++, magnitudes[k]);
+    for (int k = 0; k < n_outputs(); ++k) {
+      const auto write = [&](auto n_contexts) {
+        Magnitudes total = magnitudes[k];
+        int64_t row = next[k];
+        for (int64_t u = t; u < block.end(); ++u)
+          if (is_row(u, k))
+            write_row(derivatives, block, u, is_first[u - begin], k, n_contexts, row++, total);
+        magnitudes[k] = total;
+        next[k] = row;
+      };
+      // Loops over the contexts of two or three labels are too short unless they are unrolled.
+      switch (contexts_.n_contexts(k)) {
+        case 3: write(std::integral_constant<int, 3>()); break;
+        case 4: write(std::integral_constant<int, 4>()); break;
+        default: write(contexts_.n_contexts(k));
+      }
+    }
     t = block.end();
   }
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
@@ -268,7 +282,7 @@ void ContextExamples::keep(int output, Weigh weigh) {
                              n_contexts;
     const ContextSums sums = sum_row(of_row, probabilities_of_row, n_contexts);
     const float curvature = rows[i].curvature * weight;
-    rows[n_kept++] = {rows[i].position, curvature, std::min(sums.probability, 1.0f)};
+    rows[n_kept++] = {rows[i].position, curvature, std::min(sums.probability, 1.0f), -1, 0.0f};
     magnitudes[0].add(size, double{curvature} * sums.spread, grid_);
   }
   resize(output, n_kept);

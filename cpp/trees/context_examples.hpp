@@ -20,8 +20,8 @@ struct ContextRow {
   float probability;  // of all contexts together
   // Where gradients are shared, the observed context, -1 if it is not one of this output, and the
   // gradient there; the others are the probabilities.
-  int32_t observed = -1;
-  float observed_gradient = 0.0f;
+  int32_t observed;
+  float observed_gradient;
 };
 
 // The rows of every output, by position. Parts of the positions are added one after the other.
@@ -73,7 +73,7 @@ class ContextExamples {
   bool is_row(int64_t t, int output) const { return !(sizes_[t * n_outputs() + output] < 0.0f); }
   // Writes the row of an output at a position of a block, and adds to its magnitudes.
   void write_row(const EdgeDerivatives& derivatives, const ContextBlock& block, int64_t t,
-                 bool is_first, int output, int64_t row, Magnitudes& magnitudes);
+                 bool is_first, int output, int n_contexts, int64_t row, Magnitudes& magnitudes);
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
   // Writes gradients that were shared.
   void write_gradients(int output);

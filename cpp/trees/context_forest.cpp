@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "large_vector.hpp"
 #include "simd.hpp"
 
 namespace hedgerow {
@@ -186,41 +185,51 @@ void ContextForest::add_layer(const Layer& layer, const double* values, int64_t 
   }
 }
 
+// Threads score different runs, or parts of the same one where there are fewer runs than threads.
 void ContextForest::add_scores(const BinTable& bins, const Sequences& sequences,
                                const Scores& scores, int n_threads, Stop& stop) const {
-  const int64_t n_sequences = sequences.n_sequences, *sequence_offsets = sequences.offsets;
-  LargeVector<double> values;
-  std::vector<uint8_t> is_first;
-  for (int64_t s = 0; s < n_sequences;) {
-    const int64_t first = sequence_offsets[s];
-    std::vector<int64_t> offsets{0};
-    is_first.clear();
-    while (s < n_sequences && (offsets.size() == 1 || sequence_offsets[s + 1] - first <= kRun)) {
-      is_first.resize(sequence_offsets[s + 1] - first, 0);
-      if (sequence_offsets[s + 1] > sequence_offsets[s]) is_first[sequence_offsets[s] - first] = 1;
-      offsets.push_back(sequence_offsets[++s] - first);
-    }
-    const int64_t n = offsets.back();
-    const BinTable part = bins.from(first, n);
-    const Sequences of_run{std::ssize(offsets) - 1, offsets.data(),
-                           sequences.parents == nullptr ? nullptr : sequences.parents + first};
-    Scores of_part = scores.from(first, n_outputs_, n_edges_);
-    for (int64_t t = 0; t < n && of_run.parents; ++t) is_first[t] = of_run.parents[t] < 0;
-    for (const Layer& layer : layers_) {
-      values.assign(n * layer.classes.n_outputs(), 0.0);
-      layer.classes.add_scores(part, of_run, values.data(), values.data(), n_threads, stop);
-      parallel_for_pieces(n, kPiece, n_threads, stop, [&](int64_t begin, int64_t end) {
-        add_layer(layer, values.data(), begin, end, is_first.data(), of_part);
-      });
-      of_part.nodes = of_part.out_nodes;  // for the next layer
-      of_part.edges = of_part.out_edges;
-    }
-    if (!layers_.empty()) continue;
-    if (scores.nodes != scores.out_nodes)
-      std::copy_n(of_part.nodes, n * n_outputs_, of_part.out_nodes);
-    if (scores.edges != scores.out_edges)
-      std::copy_n(of_part.edges, n * n_edges_, of_part.out_edges);
+  const int64_t n_sequences = sequences.n_sequences, *offsets = sequences.offsets;
+  std::vector<int64_t> runs{0};  // the first sequence of each, and the end
+  for (int64_t s = 1; s <= n_sequences; ++s)
+    if (s == n_sequences || offsets[s + 1] - offsets[runs.back()] > kRun) runs.push_back(s);
+  const int64_t n_runs = std::ssize(runs) - 1;
+  const bool by_run = n_runs >= n_threads;
+  parallel_for_each_thread(n_runs, by_run ? n_threads : 1, stop, [&] {
+    return [&, values = LargeVector<double>()](int64_t run) mutable {
+      add_to_run(bins, sequences, runs[run], runs[run + 1], scores, values, by_run ? 1 : n_threads,
+                 stop);
+    };
+  });
+}
+
+void ContextForest::add_to_run(const BinTable& bins, const Sequences& sequences, int64_t begin,
+                               int64_t end, const Scores& scores, LargeVector<double>& values,
+                               int n_threads, Stop& stop) const {
+  const int64_t first = sequences.offsets[begin], n = sequences.offsets[end] - first;
+  std::vector<int64_t> offsets;
+  std::vector<uint8_t> is_first(n, 0);
+  for (int64_t s = begin; s <= end; ++s) {
+    offsets.push_back(sequences.offsets[s] - first);
+    if (offsets.back() < n) is_first[offsets.back()] = 1;
   }
+  const BinTable part = bins.from(first, n);
+  const Sequences of_run{end - begin, offsets.data(),
+                         sequences.parents == nullptr ? nullptr : sequences.parents + first};
+  Scores of_part = scores.from(first, n_outputs_, n_edges_);
+  for (int64_t t = 0; t < n && of_run.parents; ++t) is_first[t] = of_run.parents[t] < 0;
+  for (const Layer& layer : layers_) {
+    values.assign(n * layer.classes.n_outputs(), 0.0);
+    layer.classes.add_scores(part, of_run, values.data(), values.data(), n_threads, stop);
+    parallel_for_pieces(n, kPiece, n_threads, stop, [&](int64_t from, int64_t to) {
+      add_layer(layer, values.data(), from, to, is_first.data(), of_part);
+    });
+    of_part.nodes = of_part.out_nodes;  // for the next layer
+    of_part.edges = of_part.out_edges;
+  }
+  if (!layers_.empty()) return;
+  if (scores.nodes != scores.out_nodes)
+    std::copy_n(of_part.nodes, n * n_outputs_, of_part.out_nodes);
+  if (scores.edges != scores.out_edges) std::copy_n(of_part.edges, n * n_edges_, of_part.out_edges);
 }
 
 void fill_edges(const float* edges, const double* others, int64_t n_positions, int64_t n_edges,

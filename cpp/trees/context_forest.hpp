@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "large_vector.hpp"
 #include "parallel.hpp"
 #include "trees/contexts.hpp"
 #include "trees/forest.hpp"
@@ -60,6 +61,10 @@ class ContextForest {
   };
   class LayerBuilder;
 
+  // To the sequences from `begin` to `end`; values: scratch memory
+  void add_to_run(const BinTable& bins, const Sequences& sequences, int64_t begin, int64_t end,
+                  const Scores& scores, LargeVector<double>& values, int n_threads,
+                  Stop& stop) const;
   void add_layer(const Layer& layer, const double* values, int64_t begin, int64_t end,
                  const uint8_t* is_first, const Scores& scores) const;
 

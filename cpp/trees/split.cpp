@@ -145,15 +145,12 @@ class NodeSearch {
     const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
     WaitingColumns waiting;
     int o = 0;
-    int32_t first_place = 0;  // of an offset
     for (size_t i = 0, next = 0; i < slots.size(); i = next) {
-      for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
-      const int32_t column = data_.slot_column(slots[i].place - first_place);
-      const int32_t end = first_place + data_.end_slot(column);
-      for (next = i + 1; next < slots.size() && slots[next].place < end;) ++next;
-      const ColumnSlots<AnySum> own{column, o, first_place, {&slots[i], next - i}};
+      while (slots[i].place >= (o + 1) * data_.n_slots()) ++o;
+      const ColumnSlots<AnySum> own = column_at(i, o);
+      next = i + own.slots.size();
       const bool has_three_parts =
-          data_.bins().n_bins[column] == 2 && histogram_.outside[o].is_empty();
+          data_.bins().n_bins[own.column] == 2 && histogram_.outside[o].is_empty();
       if (is_monotone || !has_three_parts) {
         look_at_slots(own, search);
         continue;
@@ -162,16 +159,32 @@ class NodeSearch {
         add_known_cut(own, waiting);
       else
         add_cuts(own, waiting);
-      waiting.columns.emplace_back(own, waiting.lefts.n);
+      waiting.columns[waiting.n_columns++] = {i, waiting.lefts.n};
       if (waiting.lefts.n + 3 > Lefts::kMost) look_at_waiting(waiting, search);
     }
     look_at_waiting(waiting, search);
   }
 
-  // Columns whose cuts are compared together.
+  // The column whose first slot with examples is this one.
+  ColumnSlots<AnySum> column_at(size_t first, int o) const {
+    const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
+    const int32_t first_place = o * data_.n_slots();
+    const int32_t column = data_.slot_column(slots[first].place - first_place);
+    const int32_t end = first_place + data_.end_slot(column);
+    size_t next = first + 1;
+    while (next < slots.size() && slots[next].place < end) ++next;
+    return {column, o, first_place, {&slots[first], next - first}};
+  }
+
+  // Columns whose cuts are compared together, each of them with one cut or more.
   struct WaitingColumns {
-    Lefts lefts, known;                                        // known: where splits use only these
-    std::vector<std::pair<ColumnSlots<AnySum>, int>> columns;  // and the end of its cuts
+    struct Column {
+      size_t first_slot;
+      int end;  // of its cuts
+    };
+    Lefts lefts, known;  // known: where splits use only these
+    std::array<Column, Lefts::kMost> columns;
+    int n_columns = 0;
   };
 
   // Examples are at most in two bins or missing: every cut parts one of the three from the others.
@@ -204,13 +217,13 @@ class NodeSearch {
     else
       search.fill_gains(waiting.lefts, gains.data());
     int first = 0;
-    for (const auto& [own, end] : waiting.columns) {
+    for (const auto& [slot, end] : std::span(waiting.columns).first(waiting.n_columns)) {
       const double largest = *std::max_element(gains.begin() + first, gains.begin() + end);
-      if (largest >= search.least_gain()) look_at_slots(own, search);
       first = end;
+      if (!(largest >= search.least_gain())) continue;
+      look_at_slots(column_at(slot, histogram_.sparse[slot].place / data_.n_slots()), search);
     }
-    waiting.lefts.n = waiting.known.n = 0;
-    waiting.columns.clear();
+    waiting.lefts.n = waiting.known.n = waiting.n_columns = 0;
   }
 
   void look_at_slots(const ColumnSlots<AnySum>& own, Search& search) const {

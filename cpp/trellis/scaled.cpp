@@ -146,17 +146,17 @@ void ScaledChain::restore_tables() {
   std::swap(curvature_, curvature_before_);
 }
 
-void ScaledChain::add_pair_sums(double* pair_sums) const {
-  if (sums_.empty()) return;
-  const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
-  for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += sums_[j * stride + k];
-}
+void ScaledChain::add_pair_sums(double* pair_sums) const { add_table(sums_, pair_sums); }
 
 void ScaledChain::add_pair_curvature(double* pair_curvature) const {
+  add_table(curvature_, pair_curvature);
+}
+
+void ScaledChain::add_table(const PaddedVector& table, double* out) const {
+  if (table.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
-  for (int64_t i = 0; !curvature_.empty() && i < n_labels * n_labels; ++i)
-    pair_curvature[i] += curvature_[i / n_labels * stride + i % n_labels];
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) out[j * n_labels + k] += table[j * stride + k];
 }
 
 // alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum

@@ -81,6 +81,8 @@ class ScaledChain {
  private:
   // Computes the factors of the block of positions from `first` on.
   void fill_block(int64_t sequence, int64_t first);
+  // table: (stride, stride), may be empty; out: (K, K)
+  void add_table(const PaddedVector& table, double* out) const;
   void keep_tables();
   void restore_tables();
 

@@ -6,15 +6,15 @@
 
 namespace hedgerow {
 
-// Neumaier's compensated sum.
+// A compensated sum, by Knuth's exact sum of two numbers, which needs no comparison of the two.
 class ExactSum {
  public:
   // lost: digits that are missing in sum
   explicit ExactSum(double sum = 0.0, double lost = 0.0) : sum_(sum), lost_(lost) {}
 
   void add(double x) {
-    const double total = sum_ + x;
-    lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
+    const double total = sum_ + x, added = total - sum_;
+    lost_ += (sum_ - (total - added)) + (x - added);
     sum_ = total;
   }
   void add(const ExactSum& other, double sign = 1.0) {

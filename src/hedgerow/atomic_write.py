@@ -56,9 +56,9 @@ def check_folder(path: Path) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError if a file, not a device or a pipe, can never be created there.
+    """Raise OSError if the folder does not exist, or the path is a folder, a device or a pipe.
 
-    Whether the folder is writable is found out when a file is created in it.
+    Whether the folder is writable turns out only when a file is created in it.
     """
     check_folder(path)
     try:

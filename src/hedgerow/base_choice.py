@@ -90,7 +90,7 @@ def adapt(base: Estimator, crf: Any) -> Estimator:
 
 
 def is_fitted(base: Any) -> bool:
-    """Whether it can be used without training."""
+    """Whether a base is fitted already."""
     return hasattr(unfreeze(base), "model_")
 
 

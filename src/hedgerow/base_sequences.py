@@ -34,8 +34,8 @@ def data_of_base(
 ) -> tuple[RawData, Any]:
     """The raw data of a base, and the column with the groups.
 
-    They have the same sequences and parents as those of the model on top, which are given. A table
-    need not have columns for these if the columns are given by name.
+    The sequences and parents are those of the model on top. A table for the base need not have
+    columns for these, if the columns are given by name.
     """
     if raw.X_base is None:
         return raw, group_column

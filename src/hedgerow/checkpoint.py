@@ -1,4 +1,4 @@
-"""Checkpoints: an interrupted training run is resumed where it was.
+"""Checkpoints: an interrupted training run is resumed where it stopped.
 
 A checkpoint is written like a model file: safetensors, JSON and a digest, atomically. It contains
 the training state, and what identifies the training run: the kind of estimator, its parameters, and

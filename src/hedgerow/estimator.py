@@ -139,15 +139,16 @@ class Estimator(NamedParameters, Predictor, Trainable):
         init : fitted estimator of the same class, optional
             A model for a warm start. The trees of a `TreeCRF` are kept, and `n_rounds` more are
             added. On the same data the result is the same as that of one longer training run, bit
-            for bit, except with a line search or conjugate directions, or if the number of rounds
-            for the likelihood depends on `n_rounds`. The labels of the model and the bins of its
-            columns are kept too. A `LinearCRF` starts from the weights of `init`; weights of new
-            attributes or labels start at zero.
+            for bit, except with a line search or conjugate directions, or if the number of warm-up
+            rounds depends on `n_rounds` (``warm_rounds=None``, for an objective that has a
+            warm-up). The labels of the model and the bins of its columns are kept too. A
+            `LinearCRF` starts from the weights of `init`; weights of new attributes or labels start
+            at zero.
         checkpoint : hedgerow.Checkpoint, optional
             A file to save the training state to, and to resume from if it exists. Callbacks
             are called for new rounds or iterations only. When training is resumed, `n_jobs`,
             `verbose` and `callbacks` may be different; so may `n_rounds`, unless the number of
-            rounds for the likelihood depends on it, and `max_iter` if the objective is the
+            warm-up rounds depends on it (see `init`), and `max_iter` if the objective is the
             likelihood or the softmax margin.
         parents : list of arrays, or (N,) for a flat X, optional
             For tree-shaped graphs, in which the label of a position depends on that of its parent:
@@ -324,7 +325,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             require(isinstance(crf.recipe_, dict), "its recipe is not valid")
         given = crf.given_potentials()
         if "base_scores" in state.metadata:
-            require(state.metadata["base_scores"] is True, "base_scores is not true")
+            require(state.metadata["base_scores"] is True, "its entry base_scores is not valid")
             given = (GivenScores(), *given)
         if base is not None:
             given = (base.model_.as_base(), *given)

@@ -56,7 +56,7 @@ class SumGrid:
         return (values + shift) - shift
 
     def share(self, sums: Vector, comm: Comm) -> Vector:
-        """The total of all workers, each of which has sums of such multiples."""
+        """The total of the sums of all workers, which are sums of multiples of the unit."""
         if comm.size == 1 or not self.bound > 0:
             return sums
         units = comm.sum(np.rint(np.asarray(sums) / self.unit).astype(np.int64))
@@ -65,7 +65,11 @@ class SumGrid:
 
 
 def curvature_grid(bound: float) -> SumGrid:
-    """The grid of curvatures, which are multiplied by gammas; as in the compiled module."""
+    """The grid of sums of curvatures, as in the compiled module.
+
+    Curvatures are multiplied by gammas, see `hedgerow.boosting.curvature`, so their sums are larger
+    than ``bound``; a factor of 2^20 is left for this.
+    """
     return SumGrid(bound * 2.0**20)
 
 
@@ -78,7 +82,7 @@ class ExactTotal(NamedTuple):
 
     @classmethod
     def of(cls, values: NDArray[np.float64], bound: float) -> ExactTotal:
-        """The sum of losses, (n,), of positions with the total weight ``bound`` in all workers."""
+        """The sum of losses, (n,); ``bound`` is the total weight of all workers' positions."""
         grids = _grids(bound)
         if grids is None:
             return cls(float(values.sum()), 0.0)

@@ -1,4 +1,4 @@
-"""Fitted estimators: reading the arguments of their methods, all but those of `fit`."""
+"""Fitted estimators: reading the arguments of all methods except `fit`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_fitted(crf: object) -> None:
 
 
 def read_inputs(crf: FittedEstimator, raw: RawData, known: Any = None) -> Inputs:
-    """Read the arguments of a fitted estimator's methods: all but y, and known labels."""
+    """Read X, all that comes with it but y, and ``known``, the labels that are known."""
     check_fitted(crf)
     sequences = crf.model_.read(
         raw,
@@ -87,7 +87,7 @@ def compare_codes(crf: FittedEstimator, y: Any, sequences: Sequences) -> Truth:
 
 
 def read_one(crf: FittedEstimator, raw: RawData, known: Any = None) -> Inputs:
-    """Read one sequence, not wrapped in a list; it needs no column of group ids."""
+    """Read one sequence, which is not in a list, and need not have a column of group ids."""
     check_fitted(crf)
     reader = _without_group_column(crf, raw.X, raw.parents)
     carries_group = reader is crf and crf.group_column is not None
@@ -102,9 +102,11 @@ def read_one(crf: FittedEstimator, raw: RawData, known: Any = None) -> Inputs:
         sequences = _read_if_possible(crf, raw) if carries_group else None
         if sequences is None or sequences.n_sequences == 1:
             return inputs
+    n_sequences = count_of(sequences.n_sequences, "sequence")
     raise ValueError(
-        f"x contains {count_of(sequences.n_sequences, 'sequence')}, in a list or by groups; "
-        "expected a single sequence, such as X[0]"
+        f"x contains {n_sequences}, by its group ids; expected the rows of a single one"
+        if sequences.flat
+        else f"x is a list of {n_sequences}; expected the sequence itself, such as X[0]"
     )
 
 

@@ -1,7 +1,7 @@
 """Identities of sequences: numbers for random draws that do not depend on their order.
 
 A sequence with a name, such as the group of its rows, is identified by it; others by their
-contents. Groups that merely number the sequences of all workers are not names.
+contents. Groups that merely number the sequences (of all workers) are not names.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def identify_sequences(
 
     ``attributes`` are digests of the names of attributes, (A,), used instead of their numbers.
 
-    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
-    only if sequences of any worker have the same name or contents, since these must have different
-    numbers nevertheless; if these arrays are the same too, it does not matter which sequence has
-    which number.
+    ``more`` are further arrays about the sequences: (N, ...) by position, or (S,) by sequence. They
+    distinguish sequences with the same name or contents, on any workers, since these must have
+    different numbers too. If these arrays are the same as well, it does not matter which sequence
+    has which number.
     """
     names = _find_names(sequences, comm)
     parts = comm.gather(

@@ -155,7 +155,7 @@ def _read_scorer(scoring: Any) -> Scorer:
 
 
 def _columns_apart(crf: Any, given: Mapping[Role, Any]) -> dict[Role, str | int]:
-    """Columns of X that are not features; what is given as an argument is not in a column."""
+    """Columns of groups and parents in X, unless these are passed as arguments."""
     found = {role: getattr(crf, role.parameter, None) for role in given if given[role] is None}
     return {role: column for role, column in found.items() if column is not None}
 

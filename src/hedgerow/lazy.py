@@ -42,9 +42,9 @@ class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
 
 
 class LazyAttributes:
-    """Base of classes with lazy attributes: copies and pickles leave out computed values.
+    """Base of classes with lazy attributes.
 
-    Another thread may compute one of them at that moment.
+    Copies and pickles leave out computed values, since another thread may be adding one.
     """
 
     def __getstate__(self) -> dict[str, object]:

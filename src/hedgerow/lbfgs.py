@@ -42,7 +42,7 @@ PERIOD = 10
 PROMISE = 1e-4
 MAX_HALVINGS = 20
 MAX_FRESH_HALVINGS = 100
-# Differences of the loss below this share of the initial loss may be rounding errors.
+# Differences of the loss below this share of the first loss may be rounding errors.
 ROUNDING = 1e-9
 
 
@@ -96,7 +96,7 @@ class Iterations:
         Stop after `max_iter` iterations, or if the last ten have decreased the loss by no more than
         `tol` times the loss; ``tol=0`` turns the second rule off.
     losses : list of float
-        The loss after each iteration, including those that are there already.
+        The loss after each iteration, including those before training was resumed.
     """
 
     max_iter: int
@@ -116,8 +116,8 @@ class Iterations:
     def rounding(self, loss: float) -> float:
         """Differences of the loss up to this may be rounding errors.
 
-        `loss` is the initial loss if there were no iterations yet. If the initial loss is zero, its
-        slopes are rounding errors.
+        It is `ROUNDING` times the loss after the first iteration, or times `loss` before that; at
+        least ``ROUNDING**2``, in case that loss is zero.
         """
         return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
@@ -176,7 +176,7 @@ def minimize(
 
 @dataclass(frozen=True)
 class Backtracking:
-    """A point with a lower loss, or none; then `Minimum.steepest`."""
+    """A point with a lower loss; if there is none, None and `Minimum.steepest`."""
 
     point: Point | None
     steepest: int | None = None
@@ -198,11 +198,14 @@ def backtrack(
     at
         The point after a step of some size, and the loss there.
     weights, value, slopes
-        Where it begins.
+        The point where the step begins, the loss there, and its gradient.
     direction
-        Direction of the step, which has size 1 at first. A fresh one has length 1 at most.
+        Direction of the step; the first size that is tried is 1.
     iterations
         Iterations so far; their `tol` and first loss give the smallest relevant decrease.
+    fresh
+        Whether the direction is the plain gradient, whose scale is not known: the first step then
+        has a length of at most 1.
     """
     if not direction.any():
         return Backtracking(None)
@@ -268,7 +271,7 @@ class _Ray:
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
         """A step that satisfies the strong Wolfe conditions; None if none is found.
 
-        A fresh direction has no known scale: its first step has a length of about 1.
+        A fresh direction has no known scale: its first step has a length of at most about 1.
         """
 
         def try_step(step: float) -> Trial:

@@ -75,7 +75,9 @@ class LinearCRF(Estimator):
         iterations with many weights and a small `reg_lambda`. 0: never stop. None: 1e-5, and 0.01
         for "max_margin".
     min_count : int, default 0
-        Leave out attributes that occur at fewer than this many training positions.
+        Leave out attributes that occur at fewer than this many training positions. With
+        `ancestors`, a rarer attribute such as ``word=the`` is kept if ``word=the[parent]``, or that
+        of another ancestor, is frequent enough.
     ancestors : int, default 0
         Number of ancestors whose attributes a position also gets, in data with `parents`: 1, those
         of the parent, such as ``word=the[parent]``; 2, also ``word=the[grandparent]``, then
@@ -95,10 +97,11 @@ class LinearCRF(Estimator):
         Whether attributes also have weights for label patterns of any length: for the patterns of
         the model (see `order`) that end at a position where the attribute occurs in training; with
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
-        parameters are equivalent if all patterns are pairs. With this parameter, every arc of the
-        label automaton has its own score at every position: time grows with the number A of arcs,
-        and so does the memory for one batch of sequences, up to 32 A bytes per position of the
-        longest sequence; for short sequences up to 16 MiB.
+        parameters are equivalent if the patterns are all pairs of labels and nothing else, as by
+        default. With this parameter, every arc of the label automaton has its own score at every
+        position, so time grows with the number A of arcs. Sequences are processed in batches that
+        take up to 16 MiB of memory, or 32 MiB with 8 or more threads; a sequence that does not fit
+        is a batch by itself, and takes up to 32 A bytes per position.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.

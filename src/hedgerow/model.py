@@ -37,7 +37,7 @@ from hedgerow.trellis import NoPathError, Scores, Trellis
 
 __all__ = ["Inputs", "Model"]
 
-# Random numbers are drawn for about this many positions at a time, which decides what a seed gives.
+# Random numbers are drawn for about this many positions at a time; the samples depend on it.
 DRAWN_AT_ONCE = 1 << 16
 
 Answer = TypeVar("Answer")
@@ -47,13 +47,13 @@ AnyPotential = TypeVar("AnyPotential", bound=Potential)
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The input of a model: sequences, and codes of known labels, (N,) with -1, or None."""
+    """The input of a model: sequences, and codes of known labels, (N,), -1 where unknown."""
 
     sequences: Sequences
     known: NDArray[np.int32] | None = None
 
     def of(self, number: int) -> Inputs:
-        """Those of one sequence."""
+        """The input of one sequence."""
         begin, end = self.sequences.offsets[number : number + 2].tolist()
         known = None if self.known is None else self.known[begin:end]
         return Inputs(self.sequences.part(number, number + 1), known)
@@ -166,7 +166,7 @@ class Model(LazyAttributes):
         return replace(sequences, base=seen)
 
     def as_base(self) -> BaseModel:
-        """Its potentials as the base of another model, which adds the user's scores itself."""
+        """Its potentials as the base of another model, except the scores that the user passes."""
         left_out = (PatternWeights, GivenScores)
         return BaseModel(
             tuple(part for part in self.potentials if not isinstance(part, left_out)),
@@ -184,7 +184,7 @@ class Model(LazyAttributes):
         name: str,
         n_threads: int = 1,
     ) -> Sequences:
-        """Encode X, divided into sequences, with their parents; `read` does it all."""
+        """Encode X, divided into sequences, with their parents; a part of `read`."""
         return encode_alike(
             self.find_attributes(raw.X),
             raw.groups,
@@ -303,7 +303,7 @@ class Model(LazyAttributes):
     def log_likelihoods(
         self, inputs: Inputs, codes: NDArray[np.int32], *, n_threads: int
     ) -> NDArray[np.float64]:
-        """Log probability of labels by their codes, (N,) with -1 for missing: (S,)."""
+        """Log probability of each sequence's labels, (S,); ``codes`` (N,) are -1 if missing."""
         sequences = inputs.sequences
         targets = Targets(sequences.offsets, codes, self.trellis, parents=sequences.parents)
         first = 0
@@ -384,7 +384,7 @@ class Model(LazyAttributes):
         pairs: Mapping[int, tuple[int, int]],
         predicted: NDArray[np.int32],
     ) -> list[tuple[float, Table]]:
-        """Contributions of features to the scores of labels, minus those to others, by position."""
+        """Contributions of features to the score of a label minus that of another, by position."""
         signs = np.zeros((len(pairs), len(self.labels.classes)), np.int64)
         for row, (label, against) in zip(signs, pairs.values(), strict=True):
             row[label], row[against] = 1, -1

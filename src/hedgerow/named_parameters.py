@@ -62,7 +62,7 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _check_names(cls, names: Iterable[str], error: type[Exception]) -> None:
-        """Raise `error` if there is no parameter of this name."""
+        """Raise `error` if a name is not that of a parameter."""
         known = cls._get_param_names()
         for name in names:
             if name in known:
@@ -73,8 +73,8 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
             kinds = [
                 kind for base in NamedParameters.__subclasses__() for kind in base.__subclasses__()
             ]
-            owners = [kind.__name__ for kind in kinds if name in kind._get_param_names()]
-            raise error(what + suggest_parameter(name, known, owners))
+            others = {kind.__name__: kind._get_param_names() for kind in kinds}
+            raise error(what + suggest_parameter(name, known, others))
 
 
 def explain_arguments(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -64,7 +64,7 @@ STYLE = """<style>
 
 
 class Bar(NamedTuple):
-    """A cell that is drawn: a share of half the width, to the right if it is above 0."""
+    """A cell with a bar: a share of half the width, to the right if above 0, else to the left."""
 
     share: float
 

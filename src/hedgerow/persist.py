@@ -40,7 +40,7 @@ FORMAT = 7
 CHECKPOINT = "Checkpoint"
 # How every file continues after the 8 bytes with the size of its header.
 MARK = b'{"__metadata__":{"hedgerow":"'
-MAX_HEADER_SIZE = 100_000_000  # that of safetensors
+MAX_HEADER_SIZE = 100_000_000  # the limit of safetensors
 # First bytes of files that are often mistaken for a model.
 BEGINNINGS = {
     b"\x1f\x8b": "it is compressed with gzip",
@@ -58,11 +58,11 @@ class DamagedFileError(ModelFileError):
 
 
 class ForeignFileError(ModelFileError):
-    """The file is something else."""
+    """The file is not a model file."""
 
 
 def write(path: Path, kind: str, state: State) -> None:
-    """Write a model of class `kind`, or something else of another kind, atomically."""
+    """Write a model of class `kind`, or a checkpoint, atomically."""
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
     write_file(path, save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"}))
@@ -161,7 +161,7 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """Labels as JSON values; strings are as wide as the longest one."""
+    """Labels as JSON values, and their dtype; strings are as wide as the longest label."""
     labels = classes.tolist()
     dtype = np.array(labels).dtype if classes.dtype.kind == "U" else classes.dtype
     return {"dtype": dtype.str, "labels": labels}
@@ -183,7 +183,7 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
 
 
 def unpack_decode(metadata: dict[str, Any]) -> Decode:
-    """The decoder of the model; up to format 2 there was only one."""
+    """The decoder of the model; up to format 2 it was always Viterbi."""
     decode: Any = "viterbi" if metadata["format"] <= 2 else metadata.get("decode")
     require(decode in ("viterbi", "marginal"), "its decoder is not known")
     found: Decode = decode

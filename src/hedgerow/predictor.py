@@ -80,8 +80,10 @@ class Predictor(Shown):
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the columns of X, if they have any."""
         check_fitted(self)
+        if self.model_.schema.kind != "columns":
+            raise AttributeError("X had no columns, but named attributes")
         names = self.model_.schema.names
-        if self.model_.schema.kind != "columns" or names is None:
+        if names is None:
             raise AttributeError("the columns of X had no names")
         return np.array(names, dtype=np.object_)
 
@@ -237,8 +239,8 @@ class Predictor(Shown):
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
-        Memory is proportional to the length of a sequence times the number of states: about one
-        state for each label and each prefix of a label pattern.
+        Besides the k labellings themselves, memory is proportional to the length of a sequence
+        times the number of states: about one for each label and each prefix of a label pattern.
 
         Parameters
         ----------

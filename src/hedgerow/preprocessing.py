@@ -329,7 +329,7 @@ def _take(block: Any, chosen: NDArray[np.bool_]) -> Any:
 
 
 def _insert(ids: NDArray[Any], found: Any, place: int) -> Any:
-    """Columns of numbers, with one more."""
+    """Insert a column of ids among columns of numbers."""
     left, right = found[:, :place], found[:, place:]
     if is_sparse(found):
         from scipy import sparse

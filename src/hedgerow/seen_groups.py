@@ -28,7 +28,7 @@ _is_scoring: ContextVar[bool] = ContextVar("is_scoring", default=False)
 
 @contextmanager
 def scoring() -> Iterator[None]:
-    """While labels are predicted to be compared with the true ones."""
+    """Mark a ``with`` block in which labels are predicted in order to score them."""
     token = _is_scoring.set(True)
     try:
         yield
@@ -37,7 +37,7 @@ def scoring() -> Iterator[None]:
 
 
 def is_scoring() -> bool:
-    """Whether labels are being predicted to be compared with the true ones."""
+    """Whether labels are being predicted in order to score them: see `scoring`."""
     return _is_scoring.get()
 
 
@@ -72,7 +72,10 @@ class SeenGroups:
         return cls(is_cut, int(lengths.max()), names[order], lengths[order])
 
     def lacks_cut(self, sequences: Sequences, groups: Any) -> bool:
-        """Whether training had groups, and this flat X, which came with `groups`, has none."""
+        """Whether training data had groups, but this flat X has none.
+
+        ``groups`` is the argument that was passed with it.
+        """
         given = groups is not None or sequences.ids is not None
         return self.is_cut and sequences.flat and not given
 
@@ -83,14 +86,14 @@ class SeenGroups:
             warn_user(
                 f"X is one flat table without groups, so all of its {n_rows:,} rows are one "
                 "sequence, but fit was given groups, and no sequence had more than "
-                f"{self.longest:,}; pass groups=... here too. If it is one sequence, pass [X]"
+                f"{self.longest:,}; pass groups=... here too. If X is one sequence, pass [X]"
             )
 
     def warn_of_torn(self, sequences: Sequences, where: str) -> None:
         """Warn about groups of which some rows are in the training data, and others here.
 
-        If training had the same number of rows of each of them, they are training data, whose score
-        may be of interest.
+        There is no warning if each has as many rows here as in training: then these are training
+        data, whose score may be of interest.
         """
         names = _digests(sequences)
         if not (len(names) and len(self.names)):

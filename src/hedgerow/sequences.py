@@ -210,9 +210,9 @@ class FoldScores:
     Attributes
     ----------
     nodes : (N, K) float64
-        Of the labels.
+        Scores of the labels.
     edges : (N, ...) float64 or None
-        Of label pairs or arcs, if the models score them position by position.
+        Scores of label pairs or arcs, if they differ from position to position.
     """
 
     nodes: NDArray[np.float64]
@@ -227,7 +227,7 @@ class PositionFacts(Protocol):
     """Facts about N positions, see `hedgerow.relational.facts.Facts`."""
 
     def select(self, positions: NDArray[np.int64]) -> PositionFacts:
-        """Those of some positions."""
+        """The facts about some positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +253,8 @@ class Sequences:
         Ids of the sequences of a flat X, (S,); None if they have none, or if they come from outside
         of X and merely number the sequences.
     numbers : list or None
-        Ids that are numbers, (S,), which may merely number the sequences of all workers; else None.
+        The ids, (S,), if all of them are numbers; otherwise None. If the numbers of all workers
+        together are just 0, 1, 2, ... or 1, 2, 3, ..., they do not identify sequences.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None if sequences are
         chains, in which the parent is the previous position.
@@ -389,10 +390,11 @@ class Sequences:
 
 
 def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
-    """Divide sequences into runs of about this many positions: the first of each, and its end.
+    """Divide sequences into runs of up to this many positions.
 
-    A run has more positions only if it is a single sequence. Where there are no sequences, as on a
-    worker whose sequences are all held out, there is a run without any.
+    Yields for each run the number of its first sequence, and that after its last. A single sequence
+    may be longer. If there are no sequences, as on a worker whose sequences are all held out, there
+    is one empty run.
     """
     first, n_sequences = 0, len(offsets) - 1
     if n_sequences == 0:
@@ -478,9 +480,9 @@ def _refused(sequences: Sequences, cell: _Cell, why: str) -> ValueError:
 
 
 def merely_count(ids: Iterable[Any]) -> bool:
-    """Whether ids are 0, 1, 2, ... or 1, 2, 3, ..., in any order; unrelated data may have them too.
+    """Whether ids are 0, 1, 2, ... or 1, 2, 3, ..., in any order, as in many unrelated data sets.
 
-    Workers may number their sequences one by one, so that several have the same ids.
+    Several workers may have the same ids, if each numbers its own sequences.
     """
     distinct = set(ids)
     return any(distinct == set(range(first, first + len(distinct))) for first in (0, 1))

@@ -25,8 +25,8 @@ decode : {"auto", "viterbi", "marginal"}, default "auto"
 early_stopping_rounds : int or None, default None
     Early stopping: stop if the metric on the `eval_set`, the last one if there are several, has not
     improved for this many rounds or iterations, and keep the model of the best one. Without an
-    `eval_set` some training sequences are held out (`validation_fraction`). Warm-up rounds and
-    iterations (`warm_rounds`, `warm_iter`) never stop training.
+    `eval_set` some training sequences are held out (`validation_fraction`). Training never stops
+    during warm-up rounds or iterations (`warm_rounds`, `warm_iter`).
 early_stopping_metric : str or None, default None
     The metric for early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
     the last one of `eval_metric`, or "loss".
@@ -40,9 +40,10 @@ eval_metric : str, callable, list, dict or None, default None
 validation_fraction : float or None, default 0.1
     Share of the training sequences that early stopping holds out if there is no `eval_set`. The
     model is not trained on them. They are drawn with `random_state` if it is a number; otherwise
-    they are always the same. At least one sequence is held out, but never the only one with a
-    certain label, unless this is true of all sequences. If there is only one sequence, its last
-    part is held out. Weights apply as in training. None: an `eval_set` is required.
+    they are always the same. At least one sequence is held out. The remaining ones still have all
+    labels, unless each sequence has a label that no other sequence has. If there is only one
+    sequence, its last part is held out. Weights apply to held-out sequences as in training. None:
+    an `eval_set` is required.
 callbacks : list of callables or None, default None
     Functions that are called after every round or iteration with a
     `hedgerow.training.stopping.Step`; training stops when one of them returns a true value.

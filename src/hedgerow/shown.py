@@ -80,7 +80,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         return self._beside(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """The same, for newer notebooks."""
+        """HTML and text for newer notebooks."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle:
             bundle["text/html"] = self._beside(bundle["text/html"])

@@ -173,7 +173,7 @@ def read_count(metadata: dict[str, Any], name: str) -> int:
 
 
 def read_optional_count(metadata: dict[str, Any], name: str) -> int | None:
-    """The same, or None if there is none."""
+    """A number of steps, or None if there is none."""
     require(name in metadata, f"{name} is missing")
     return None if metadata[name] is None else read_count(metadata, name)
 

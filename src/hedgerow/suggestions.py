@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 __all__ = ["suggest", "suggest_argument", "suggest_parameter"]
 
@@ -25,6 +25,7 @@ MEANT = {
         "min_samples_leaf"
     ),
     ("max_step",): "max_delta_step",
+    ("line_search",): "linesearch",
     ("colsample_bytree",): "feature_fraction colsample max_features rsm",
     ("colsample_bynode",): "feature_fraction_bynode colsample_bylevel",
     ("monotone_constraints",): "monotonic_cst monotone_cst monotonic_constraints mc",
@@ -48,26 +49,44 @@ MEANT = {
     ("random_state",): "seed random_seed",
     ("n_jobs",): "nthread nthreads num_threads num_thread n_threads thread_count",
     ("verbose",): "verbosity verbose_eval silent logging_level",
-    ("missing_label",): "missing",
     ("base",): "base_estimator base_model",
 }
 NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
 
-# Hints if there is no such parameter, or if the same number has another meaning.
+# Hints that depend on the estimator, which is recognised by a parameter that only it has: the same
+# number has another meaning.
+REMARKS = {
+    ("c2", "all_pairs"): "did you mean reg_lambda? c2=1 is reg_lambda=2",
+    ("C", "all_pairs"): "did you mean reg_lambda? C is 1 / reg_lambda",
+    ("c2", "max_leaves"): "did you mean reg_lambda, which regularizes the values of leaves?",
+    ("C", "max_leaves"): "did you mean reg_lambda, which regularizes the values of leaves?",
+}
+
+# Hints if there is no such parameter.
 NOTES = {
-    "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
-    "C": "did you mean reg_lambda? C is 1 / reg_lambda",
     "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
     "algorithm": "leave it out; objective sets what training maximises",
     "all_possible_transitions": "did you mean min_pattern_count? 0 gives every label pair a weight",
-    "booster": "leave it out",
-    "boosting_type": "leave it out",
-    "tree_method": "leave it out; trees are grown from histograms",
+    "base_score": "did you mean the argument base_scores of fit? (scores of labels, by position)",
     "enable_categorical": "leave it out; columns of text and categories are read as such",
+    "feature_types": "leave it out; columns of text and categories are read as such",
+    "grow_policy": "leave it out; with max_leaves, the split with the largest gain is made first",
+    "importance_type": "leave it out; feature_importances_ are shares of the total gain",
+    "model_filename": "did you mean the method save? crf.save(path) writes a model file",
+    "tree_method": "leave it out; TreeCRF grows trees from histograms",
     "use_label_encoder": "leave it out; labels may be text or numbers",
     "num_class": "leave it out; the labels of y are counted",
     "penalty": "did you mean reg_lambda, for an L2 penalty, or reg_alpha of LinearCRF, for L1?",
 }
+# Parameters without a counterpart.
+WITHOUT_COUNTERPART = (
+    "averaging booster boosting_type c calibration_candidates calibration_eta "
+    "calibration_max_trials calibration_rate calibration_samples error_sensitive feature_weights "
+    "gamma keep_tempfiles linesearch max_cat_threshold max_cat_to_onehot max_linesearch "
+    "multi_strategy num_memories num_parallel_tree pa_type period trainer_cls validate_parameters "
+    "variance"
+)
+NOTES |= dict.fromkeys(WITHOUT_COUNTERPART.split(), "leave it out")
 
 # Names of arguments of fit in other libraries.
 ARGUMENTS = {
@@ -80,24 +99,29 @@ ARGUMENTS = {
 ARGUMENT_NAMES = {name: ours for ours, theirs in ARGUMENTS.items() for name in theirs.split()}
 
 
-def suggest(name: str, known: Collection[str]) -> str:
-    """Similar names, as text to append to a message; empty if there are none."""
+def suggest(name: str, known: Collection[str], cutoff: float = 0.6) -> str:
+    """Similar names, as text to append to a message; empty if there are none.
+
+    ``cutoff`` is the minimum similarity, from 0 to 1.
+    """
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-    near = near or difflib.get_close_matches(name, known, n=3)
+    near = near or difflib.get_close_matches(name, known, n=3, cutoff=cutoff)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def suggest_parameter(name: str, known: Collection[str], owners: Collection[str] = ()) -> str:
-    """A suggestion for a parameter that is not among those `known`.
+def suggest_parameter(
+    name: str, known: Collection[str], others: Mapping[str, Collection[str]] | None = None
+) -> str:
+    """A suggestion for a parameter that an estimator does not have.
 
     Parameters
     ----------
     name
         The parameter.
     known
-        Parameters that there are.
-    owners
-        Other estimators, which have this parameter.
+        Parameters of the estimator.
+    others
+        Parameters of the other estimators, by the name of their class.
 
     Examples
     --------
@@ -105,17 +129,29 @@ def suggest_parameter(name: str, known: Collection[str], owners: Collection[str]
     '; did you mean n_rounds?'
     >>> suggest_parameter("orders", ["n_rounds", "order"])
     '; did you mean order?'
+    >>> suggest_parameter("num_leaves", ["max_iter"], {"TreeCRF": ["max_leaves"]})
+    '; did you mean max_leaves of TreeCRF?'
     >>> suggest_parameter("colour", ["n_rounds", "order"])
     '; its parameters are n_rounds, order'
     """
     for ours in NAMES.get(name, ()):
         if ours in known:
             return f"; did you mean {ours}?"
+    for (theirs, sign), remark in REMARKS.items():
+        if name == theirs and sign in known:
+            return f"; {remark}"
     if name in NOTES:
         return f"; {NOTES[name]}"
+    others = others or {}
+    owners = [owner for owner, parameters in others.items() if name in parameters]
     if owners:
         return f"; it is a parameter of {' and '.join(owners)}"
-    return suggest(name, known) or f"; its parameters are {', '.join(sorted(known))}"
+    for owner, parameters in others.items():
+        for ours in NAMES.get(name, ()):
+            if ours in parameters:
+                return f"; did you mean {ours} of {owner}?"
+    near = suggest(name, known, cutoff=0.7)
+    return near or f"; its parameters are {', '.join(sorted(known))}"
 
 
 def suggest_argument(

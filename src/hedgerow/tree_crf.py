@@ -84,7 +84,9 @@ class TreeCRF(Estimator):
     max_step : float or None, default 1.0
         Maximum absolute value of a leaf, before it is multiplied by the learning rate. It keeps the
         first rounds stable if there are many labels and few examples. Steps of the weights of label
-        patterns that are larger than this are dampened logarithmically. None: no limit.
+        patterns are dampened instead: a step of size x, up or down, becomes about
+        ``m * log(1 + x / m)``, with ``m = (n - 1) * max_step`` for a pattern of n labels.
+        None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0
@@ -157,7 +159,7 @@ class TreeCRF(Estimator):
     trim : float or None, default None
         Skip examples (a position and a label) whose probability is within this distance of the
         observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.01; with
-        more than 25 labels, a quarter of the uniform probability. 0: keep all.
+        more than 25 labels, a quarter of the uniform probability. 0: skip only those that equal it.
     subsample : float, default 1.0
         Share of the sequences that are sampled for each round. 0.5 often gives a better model in
         less time.
@@ -209,10 +211,11 @@ class TreeCRF(Estimator):
         model. The guide to missing values explains which one to choose.
     max_literals : int, default 4
         If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
-        that they split on: where ``head(P)`` holds, a split may refer to the same P,
-        ``head(P) & P: tag=verb``. One literal is added at a time; if it only introduces variables,
-        up to ``depth`` - 1 further literals are added with it (`depth` is that of `queries`). If
-        `max_literals` is at most ``depth``, queries are not extended.
+        that they split on: where ``head(P)`` holds (P is the head of the position), a further split
+        may be on ``head(P) & P: tag=verb`` (this P has the tag verb). One literal is added at a
+        time; a literal that only introduces variables comes with up to ``depth`` - 1 others
+        (`depth` is that of `queries`). If `max_literals` is at most ``depth``, queries are not
+        extended.
     base : LinearCRF, TreeCRF or None, default None
         A model to train on top of: the trees are added to its scores. An unfitted base is trained
         by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the fitted copy.

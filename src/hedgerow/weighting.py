@@ -21,7 +21,7 @@ LARGEST = 1e12
 
 @dataclass(frozen=True, eq=False)
 class SampleWeight:
-    """Weights of the S sequences or of the N positions; None if all are equal.
+    """Weights of the S sequences or of the N positions; both are None if there are no weights.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def read_sample_weight(
 ) -> SampleWeight:
     """Check the weights of sequences, (S,), or of the rows of a flat X, (N,).
 
-    All workers get them in the same way: by position if positions differ on one of them.
+    On all workers they are by position if positions of a sequence differ on any worker.
     """
     if sample_weight is None:
         return SampleWeight()
@@ -102,8 +102,8 @@ def class_weights(
     Parameters
     ----------
     class_weight
-        Weights by label, 1 for those left out; or "balanced": N / (n * count of
-        the label), n being the number of labels that occur.
+        Weights by label, 1 for those left out; or "balanced": N / (n * count of the label), with N
+        training positions and n labels that occur.
     labels, counts
         The labels, and how many training positions have each, (K,).
     """

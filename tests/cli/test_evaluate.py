@@ -9,7 +9,7 @@ import hedgerow
 from hedgerow.files import Recipe, read_file
 from hedgerow.metrics import chunk_scores, label_scores
 from hedgerow.stats import bootstrap, mcnemar
-from reference.command_line import SENTENCES, complaint, conll, give, run, train
+from reference.command_line import SENTENCES, complaint, conll, give, run, train, two_divisions
 
 HARD = [
     "The DT B-NP|dog NN I-NP|house NN I-NP|sleeps NNS B-VP|in IN B-PRT|. . O",
@@ -162,9 +162,15 @@ def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
     tags = train(chunks, tmp_path / "tags.hedgerow", "--label", 1, "--features", 0)
     message = complaint(capsys, "eval", chunk_model, chunks, tags)
     assert message == (
-        f"{chunk_model} and {tags} read different labels from {chunks}; they were trained on "
-        "different label columns"
+        f"{chunk_model} and {tags} read different labels or sequences from {chunks}; they were "
+        "trained with different label or group columns: compare models that have the same ones"
     )
+
+
+def test_two_models_of_other_groups(tmp_path, capsys):
+    table, models = two_divisions(tmp_path)
+    message = complaint(capsys, "eval", models[0], table, models[1])
+    assert message.startswith(f"{models[0]} and {models[1]} read different labels or sequences")
 
 
 def test_two_models_cannot_share_standard_input(chunk_model, chunks, capsys, monkeypatch):

@@ -38,16 +38,16 @@ def model(tmp_path_factory):
             [*COMMANDS],
             "FILE: two columns are named 'x'; rename one",
         ),
-        (b"g,x,w,predicted\n1,2,a,A\n", ["tag"], "FILE: the rows have a column 'predicted' alr"),
+        (b"g,x,w,predicted\n1,2,a,A\n", ["tag"], "FILE: there is already a column 'predict"),
         (
             parquet_bytes(["g", "x", "w", "predicted"], [[1], [2.0], ["a"], ["A"]]),
             ["tag"],
-            "FILE: the rows have a column 'predicted' already",
+            "FILE: there is already a column 'predicted', so the output would have two",
         ),
         (b"g,x,w,y\n", ["tag"], "FILE: the table has no rows to label"),
         (b"g,x,w,y\n", ["eval"], "FILE has no labels to compare with"),
         (b"", ["report"], "FILE: the file is empty: it has no sequence"),
-        (b"g,x,w,y\n", ["inspect"], "--sequence is 0 and FILE has 0 sequences"),
+        (b"g,x,w,y\n", ["inspect"], "--sequence is 0, but FILE has 0 sequences"),
         (b"g,x,w,y\n1,inf,a,A\n", [*COMMANDS], "FILE: X"),
         (b"g,w,y\n1,a,A\n", [*COMMANDS], "FILE: column 'x', which the model was trained on,"),
         (b"g,x,w,y\n1,2,\xff,A\n", [*COMMANDS], "FILE, line 2: column 'w' is not valid UTF-8"),
@@ -82,15 +82,15 @@ def test_categories_of_another_kind(tmp_path, capsys):
     assert main(["tag", str(model), str(file), "-o", str(out)]) == 0
     assert capsys.readouterr().err == (
         "hedgerow: warning: column 'w' has only categories that did not occur in training, such "
-        "as '0.0', so all of them are treated as missing; it was fitted on '0', '1'; use the same "
-        "values as in training\n"
+        "as '0.0', so all of them are treated as missing; the model was fitted on '0', '1'; use "
+        "the same values as in training\n"
     )
 
 
 def test_positions_of_standard_input(model, monkeypatch, capsys):
     give(monkeypatch, b"g,x,w,y\n1,2,a,A\n")
     message = complaint(capsys, "inspect", model, "-", "--sequence", 0, "--position", 1)
-    assert message.startswith("--position is 1 and sequence 0 of standard input has 1 position")
+    assert message.startswith("--position is 1, but sequence 0 of standard input has 1 position")
 
 
 def test_the_format_of_standard_input(model, tmp_path, monkeypatch, capsys):

@@ -106,7 +106,7 @@ def test_a_table_without_its_group_column_is_one_sequence(tmp_path, capsys):
     warning = "has no column 'day' of sequence ids, so all rows are read as one"
     assert capsys.readouterr() == (expected, f"hedgerow: warning: {one[-1]} {warning} sequence\n")
     assert main(list(map(str, [*one, "--sequence", 1]))) == 2
-    assert f"--sequence is 1 and {one[-1]} has 1 sequence;" in capsys.readouterr().err
+    assert f"--sequence is 1, but {one[-1]} has 1 sequence;" in capsys.readouterr().err
     (tmp_path / "one.csv").write_text("x,state\n")
     assert main(list(map(str, one))) == 2
     assert "has 0 sequences;" in capsys.readouterr().err
@@ -115,10 +115,10 @@ def test_a_table_without_its_group_column_is_one_sequence(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--sequence", "5"], "--sequence is 5 and {file} has 5 sequences; they are counted from"),
-        (["--sequence", "-1"], "--sequence is -1 and {file} has 5 sequences"),
-        (["--position", "7"], "--position is 7 and sequence 0 of {file} has 7 positions; they are"),
-        (["--position", "-1"], "--position is -1 and sequence 0 of"),
+        (["--sequence", "5"], "--sequence is 5, but {file} has 5 sequences; sequences are count"),
+        (["--sequence", "-1"], "--sequence is -1, but {file} has 5 sequences"),
+        (["--position", "7"], "--position is 7, but sequence 0 of {file} has 7 positions; positi"),
+        (["--position", "-1"], "--position is -1, but sequence 0 of"),
         (["--label", "B-NX"], "--label: the model has no label 'B-NX'; did you mean B-NP"),
         (["--against", "x"], "--against: the model has no label 'x'"),
         (["--label", "O", "--against", "O"], "O"),

@@ -5,7 +5,7 @@ import pytest
 import hedgerow
 from hedgerow.files import Recipe, read_file
 from hedgerow.report import write_report
-from reference.command_line import complaint, run, train
+from reference.command_line import complaint, run, train, two_divisions
 from reference.report_page import Page
 
 
@@ -54,6 +54,18 @@ def test_sequences_have_the_ids_of_their_groups(tmp_path, capsys):
     run(capsys, "report", model, table, "-o", page)
     assert Page(page).data["browser"]["names"] == ["mon", "tue"]
     assert Page(page).data["source"]["name"] == "t.csv"
+
+
+def test_two_models_of_other_groups(tmp_path, capsys):
+    table, models = two_divisions(tmp_path)
+    page = tmp_path / "p.html"
+    message = complaint(capsys, "report", *models, table, "-o", page)
+    assert message == (
+        f"{table}: the two models read different sequences: 8 positions of 2 sequences, and "
+        "8 positions of 4 sequences; they need the same group column, or, in Python, X and "
+        "X_compare with the same sequences in the same order"
+    )
+    assert not page.exists()
 
 
 def test_a_title(chunk_model, tmp_path, capsys):

@@ -152,7 +152,7 @@ def test_values_of_another_kind_are_warned_of(values, known):
     example, shown = sorted(map(str, values))[0], ", ".join(map(repr, known[:5]))
     message = (
         f"column 'c' has only categories that did not occur in training, such as {example!r}, so "
-        f"all of them are treated as missing; it was fitted on {shown}"
+        f"all of them are treated as missing; the model was fitted on {shown}"
     )
     assert len(messages) == 1
     assert re.match(re.escape(message), messages[0])

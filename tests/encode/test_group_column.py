@@ -111,11 +111,11 @@ def test_a_model_remembers_it(make, tmp_path):
             "X[0] contains DataFrame instead of rows, so it has no grou",
         ),
         ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
-        (IDS[:, None], 0, "X has no column except that of group ids, group_column=0; at least one"),
+        (IDS[:, None], 0, "X has only the column of group ids, group_column=0; at least one"),
         (
             pd.DataFrame({"s": IDS}),
             "s",
-            "X has no column except that of group ids, group_column='s'",
+            "X has only the column of group ids, group_column='s'",
         ),
         ([[{"a": 1}]], "s", "group_column is 's', but X holds dicts or attribute strings, which"),
         (

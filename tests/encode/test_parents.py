@@ -246,7 +246,7 @@ def test_bad_columns_of_parents_are_refused():
     refuse(
         "group_column='a' and parents_column='a' are the same column of X", FRAME, "a", column="a"
     )
-    refuse("X has no column except that of parents, parents_column='a'", FRAME[["a"]], column="a")
+    refuse("X has only the column of parents, parents_column='a'", FRAME[["a"]], column="a")
     dicts = [[{"w": 1, "HEAD": 0}, {"w": 1}]]
     refuse(r"but X\[0\] has no such key at position 1; give it to every", dicts, column="HEAD")
     refuse(r"but X\[0\] holds a list at position 0, where only a dict", [[["a"]]], column="HEAD")

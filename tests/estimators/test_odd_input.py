@@ -131,6 +131,7 @@ FLOATS = {"float", "negative zero"}
 
 
 @pytest.mark.filterwarnings("ignore:all values of column 'c' look like numbers")
+@pytest.mark.filterwarnings("ignore:column 'c' holds numbers")
 @pytest.mark.parametrize("trained_on", ["int", "float", "long decimals", "negative zero", "text"])
 def test_equal_numbers_are_one_category(make, trained_on, tmp_path):
     make().fit(CATEGORIES[trained_on].to_frame("c"), LABELS).save(tmp_path / "model")

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.suggestions import NAMES, NOTES, suggest_parameter
+from hedgerow.suggestions import NAMES, NOTES, REMARKS, suggest_parameter
 from reference.estimators import ESTIMATORS, refuses
 
 OF_BOTH = {
@@ -25,6 +25,14 @@ OF_BOTH = {
     "eval_set": "it is an argument of fit",
     "sample_weight": "it is an argument of fit",
     "forbiden": "did you mean forbidden?",
+    "num_memories": "leave it out",
+    "averaging": "leave it out",
+    "calibration_rate": "leave it out",
+    "max_linesearch": "leave it out",
+    "validate_parameters": "leave it out",
+    "base_score": "did you mean the argument base_scores of fit?",
+    "model_filename": "did you mean the method save?",
+    "scale_pos_weight": "did you mean class_weight?",
     "xyz": "its parameters are all",
 }
 OF_ONE = {
@@ -37,11 +45,18 @@ OF_ONE = {
         "gamma": "did you mean min_split_gain?",
         "feature_fraction": "did you mean colsample_bytree?",
         "reg_alpha": "it is a parameter of LinearCRF",
+        "c1": "did you mean reg_alpha of LinearCRF?",
+        "c2": "did you mean reg_lambda, which regularizes the values of leaves?",
+        "C": "did you mean reg_lambda, which regularizes the values of leaves?",
         "max_dept": "did you mean max_depth?",
     },
     LinearCRF: {
         "c1": "did you mean reg_alpha?",
         "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
+        "C": "did you mean reg_lambda? C is 1 / reg_lambda",
+        "gamma": "leave it out",
+        "max_bin": "did you mean max_bins of TreeCRF?",
+        "missing": "it is a parameter of TreeCRF",
         "max_iterations": "did you mean max_iter?",
         "n_rounds": "did you mean max_iter?",
         "all_possible_states": "did you mean all_pairs?",
@@ -49,6 +64,21 @@ OF_ONE = {
         "max_depth": "it is a parameter of TreeCRF",
     },
 }
+OF_CRFSUITE = (
+    "algorithm min_freq all_possible_states all_possible_transitions c1 c2 max_iterations "
+    "num_memories epsilon period delta linesearch max_linesearch calibration_eta calibration_rate "
+    "calibration_samples calibration_candidates calibration_max_trials pa_type c error_sensitive "
+    "averaging variance gamma verbose model_filename keep_tempfiles trainer_cls"
+)
+OF_XGBOOST = (
+    "base_score booster callbacks colsample_bylevel colsample_bynode colsample_bytree device "
+    "early_stopping_rounds enable_categorical eval_metric feature_types feature_weights gamma "
+    "grow_policy importance_type interaction_constraints learning_rate max_bin max_cat_threshold "
+    "max_cat_to_onehot max_delta_step max_depth max_leaves min_child_weight missing "
+    "monotone_constraints multi_strategy n_estimators n_jobs num_parallel_tree objective "
+    "random_state reg_alpha reg_lambda sampling_method scale_pos_weight subsample tree_method "
+    "validate_parameters verbosity"
+)
 CASES = [
     (estimator, name, answer)
     for estimator in ESTIMATORS
@@ -61,6 +91,12 @@ def test_the_error_says_what_was_meant(estimator, name, answer):
     message = f"{estimator.__name__} has no parameter {name!r}; {answer}"
     refuses(TypeError, message, estimator, **{name: 5})
     refuses(ValueError, message, estimator().set_params, **{name: 5})
+
+
+def test_no_parameter_of_other_libraries_is_taken_for_a_misspelling():
+    known = {name for estimator in ESTIMATORS for name in estimator().get_params()}
+    remarks = {name for name, _ in REMARKS}
+    assert {*OF_CRFSUITE.split(), *OF_XGBOOST.split()} <= known | set(NAMES) | set(NOTES) | remarks
 
 
 @pytest.mark.parametrize(

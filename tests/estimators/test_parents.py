@@ -99,11 +99,11 @@ def test_a_model_file_remembers_parents(make, tmp_path):
     np.testing.assert_array_equal(
         loaded.predict_proba(X, parents=PARENTS), crf.predict_proba(X, parents=PARENTS)
     )
-    with pytest.raises(ValueError, match="was fitted with parents, and X comes without"):
+    with pytest.raises(ValueError, match="was fitted with parents, but X comes without parents"):
         loaded.predict(X)
     chain = quick(make).fit(X, Y, parents=CHAINS)
     chain.save(tmp_path / "chain")
-    with pytest.raises(ValueError, match="was fitted with parents, and X comes without"):
+    with pytest.raises(ValueError, match="was fitted with parents, but X comes without parents"):
         load(tmp_path / "chain").predict(X)
 
 
@@ -121,7 +121,7 @@ def test_init_has_parents_too(make):
     again = quick(make).fit(X, Y, parents=PARENTS, init=first)
     assert again.loss_ <= first.loss_
     if isinstance(first, TreeCRF):  # whose columns stay, and so does what comes with them
-        with pytest.raises(ValueError, match="fitted with parents, and X comes without"):
+        with pytest.raises(ValueError, match="fitted with parents, but X comes without parents"):
             quick(make).fit(X, Y, init=first)
 
 

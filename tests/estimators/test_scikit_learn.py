@@ -149,7 +149,9 @@ def test_features_are_described_as_scikit_learn_does(make):
     assert crf.n_features_in_ == 3
     assert not hasattr(crf, "feature_names_in_")
     crf.fit(to_dicts(X), Y)
-    assert not hasattr(crf, "n_features_in_")
+    for name in ("n_features_in_", "feature_names_in_"):
+        with pytest.raises(AttributeError, match="X had no columns, but named attributes"):
+            getattr(crf, name)
 
 
 # Copies.

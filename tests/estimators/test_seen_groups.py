@@ -102,7 +102,7 @@ def test_an_eval_set_of_torn_groups(make):
 def test_an_eval_set_without_groups(make):
     message = (
         f"in eval_set: X is one flat table of {len(ROWS)} rows without groups, but fit was given "
-        "groups; pass (X, y, groups). If it is one sequence, pass ([X], [y])"
+        "groups; pass (X, y, groups). If X is one sequence, pass ([X], [y])"
     )
     fit = make().fit
     refuses(ValueError, message, fit, ROWS, LABELS, groups=IDS, eval_set=(ROWS, LABELS))
@@ -118,7 +118,7 @@ def test_predictions_without_groups(make):
     message = (
         f"X is one flat table without groups, so all of its {len(ROWS)} rows are one sequence, but "
         f"fit was given groups, and no sequence had more than {longest}; pass groups=... here too. "
-        "If it is one sequence, pass [X]"
+        "If X is one sequence, pass [X]"
     )
     for ask in (crf.predict, crf.predict_proba, lambda rows: crf.score(rows, LABELS)):
         with pytest.warns(DataWarning, match=re.escape(message)):

@@ -186,7 +186,7 @@ def test_a_column_that_is_there_already(path):
         with (
             open_writer(out, recipe) as writer,
             pytest.raises(
-                FileError, match="the rows have a column 'x' already, which would be written"
+                FileError, match="there is already a column 'x', so the output would have two"
             ) as caught,
         ):
             writer.write(batch, {"x": [[0] * len(x) for x in batch.X]})

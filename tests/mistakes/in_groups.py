@@ -88,7 +88,7 @@ def a_group_column_by_name_in_an_array():
 @mistake(
     "A",
     ValueError,
-    "X has no column except that of group ids, group_column='walk'; at least one feature is needed",
+    "X has only the column of group ids, group_column='walk'; at least one feature is needed",
 )
 def a_table_with_nothing_but_groups():
     trees(group_column="walk").fit(TABLE[["walk"]], LABELS)
@@ -98,7 +98,7 @@ def a_table_with_nothing_but_groups():
     "A",
     DataWarning,
     "X is one flat table without groups, so all of its 16 rows are one sequence, but fit was",
-    "given groups, and no sequence had more than 5; pass groups=... here too. If it is one",
+    "given groups, and no sequence had more than 5; pass groups=... here too. If X is one",
     "sequence, pass [X]",
 )
 def predictions_without_the_groups_of_training():
@@ -121,7 +121,7 @@ def an_eval_set_of_groups_that_were_torn_apart():
     "A",
     ValueError,
     "in eval_set: X is one flat table of 16 rows without groups, but fit was given groups; pass",
-    "(X, y, groups). If it is one sequence, pass ([X], [y])",
+    "(X, y, groups). If X is one sequence, pass ([X], [y])",
 )
 def an_eval_set_without_groups():
     trees().fit(ROWS, LABELS, groups=IDS, eval_set=(ROWS, LABELS))

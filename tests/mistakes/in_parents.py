@@ -111,8 +111,8 @@ def a_column_of_parents_that_is_not_there():
 @mistake(
     "A",
     ValueError,
-    "TreeCRF was fitted with parents, and X comes without; pass parents=..., or X with the column",
-    "that parents_column names. For a chain the parents are -1, 0, 1, ...",
+    "TreeCRF was fitted with parents, but X comes without parents; pass parents=..., or X with the",
+    "column that parents_column names. For a chain the parents are -1, 0, 1, ...",
 )
 def no_parents_to_predict():
     TREES.predict(X)

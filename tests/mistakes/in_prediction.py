@@ -80,7 +80,7 @@ def predict_without_the_group_column():
     "A",
     UserWarning,
     "column 'place' has only categories that did not occur in training, such as 'in', so all of",
-    "them are treated as missing; it was fitted on '0', '1', '2'; use the same values as in",
+    "them are treated as missing; the model was fitted on '0', '1', '2'; use the same values as in",
     "training",
 )
 def predict_with_categories_of_another_kind():
@@ -112,7 +112,7 @@ def explain_a_position_beyond_the_end():
 @mistake(
     "A",
     ValueError,
-    "x contains 4 sequences, in a list or by groups; expected a single sequence, such as X[0]",
+    "x is a list of 4 sequences; expected the sequence itself, such as X[0]",
 )
 def explain_several_sequences():
     LISTED.explain(X, 0)

@@ -102,9 +102,9 @@ def a_table_of_labels():
 @mistake(
     "A",
     DataWarning,
-    "y has the index of X in another order: it begins with 15, that of X with 0. Rows are matched",
-    "by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right as it",
-    "is",
+    "y has the index of X in another order: it begins with 15, the index of X with 0. Rows are",
+    "matched by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right",
+    "as it is",
 )
 def labels_that_were_sorted_apart():
     trees().fit(FEATURES, pd.Series(LABELS).sort_index(ascending=False), groups=IDS)
@@ -288,7 +288,7 @@ def a_column_of_lists():
     DataWarning,
     "X is one flat table without groups, so all of its 16 rows are one sequence, but column",
     "'walk' looks like an id of sequences; pass groups=X['walk'] to fit, or",
-    "TreeCRF(group_column='walk'). If it is one sequence, pass [X] and [y]",
+    "TreeCRF(group_column='walk'). If X is one sequence, pass [X] and [y]",
 )
 def a_table_of_many_sequences_without_groups():
     trees().fit(TABLE, LABELS)
@@ -298,7 +298,7 @@ def a_table_of_many_sequences_without_groups():
     "A",
     DataWarning,
     "X is one flat table without groups, so all of its 100,001 rows are one sequence; pass",
-    "groups=..., an id for every row, to fit, or TreeCRF(group_column=...). If it is one",
+    "groups=..., an id for every row, to fit, or TreeCRF(group_column=...). If X is one",
     "sequence, pass [X] and [y]",
 )
 def very_many_rows_without_groups():
@@ -310,7 +310,7 @@ def very_many_rows_without_groups():
     DataWarning,
     "all values of column 'noise' look like numbers, '...' for example, but are stored as text,",
     "so they are treated as categories; convert the column to numbers, with an empty cell or NaN",
-    "where there is none, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
+    "for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
     "codes, convert it to a categorical dtype",
 )
 def numbers_stored_as_text():
@@ -322,7 +322,7 @@ def numbers_stored_as_text():
     DataWarning,
     "all values of column 'noise' but 'n/a' look like numbers, '...' for example, but are stored",
     "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
-    "or NaN where there is none, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
+    "or NaN for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
     "are codes, convert it to a categorical dtype",
 )
 def numbers_with_a_word_for_missing_ones():

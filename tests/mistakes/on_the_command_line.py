@@ -136,7 +136,7 @@ def a_clock_as_a_feature():
     Told,
     "warning: all values of column 'speed' but '?' look like numbers, '-0.129' for example, but",
     "are stored as text, so they are treated as categories; convert the column to numbers, with an",
-    "empty cell or NaN where there is none, such as pandas.to_numeric(X['speed'],",
+    "empty cell or NaN for a missing value, such as pandas.to_numeric(X['speed'],",
     "errors='coerce'). If they are codes, convert it to a categorical dtype",
 )
 def numbers_with_a_word_for_missing_ones():
@@ -341,7 +341,9 @@ def an_evaluation_of_empty_labels():
     shell("hedgerow eval walks.hedgerow new.csv")
 
 
-@mistake("A", Refused, "--sequence is 9 and walks.csv has 4 sequences; they are counted from 0")
+@mistake(
+    "A", Refused, "--sequence is 9, but walks.csv has 4 sequences; sequences are counted from 0"
+)
 def explain_a_sequence_that_is_not_there():
     shell("hedgerow inspect walks.hedgerow walks.csv --sequence 9")
 

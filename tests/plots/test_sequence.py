@@ -83,7 +83,7 @@ def test_every_label_looks_different(tree_crf, words):
 def test_one_sequence_is_plotted(tree_crf, words):
     X, y = words
     with pytest.raises(
-        ValueError, match=r"x contains 60 sequences, in a list or by groups; expected"
+        ValueError, match=r"x is a list of 60 sequences; expected the sequence itself"
     ):
         plots.marginals(tree_crf, X)
     with pytest.raises(ValueError, match=r"y\[0\] has 1 label but X\[0\] has"):

@@ -68,10 +68,15 @@ def test_small_weights_are_written_with_more_digits():
     assert [text.get_text() for text in ax.texts] == ["+0.0043", "\N{MINUS SIGN}0.0012"]
 
 
-def test_without_pairs_there_are_no_transitions(words):
+@pytest.mark.parametrize("patterns", [{"order": 0}, {"label_patterns": []}])
+def test_without_pairs_there_are_no_transitions(words, patterns):
     X, y = words
-    crf = TreeCRF(n_rounds=1, order=0, n_jobs=1).fit(X[:9], y[:9])
-    with pytest.raises(ValueError, match="no weights of label pairs to plot; fit one with an ord"):
+    crf = TreeCRF(n_rounds=1, n_jobs=1, **patterns).fit(X[:9], y[:9])
+    message = (
+        "no weights of label pairs to plot; fit one with an order of at least 1 or, if "
+        "label_patterns is given, with pairs among them"
+    )
+    with pytest.raises(ValueError, match=message):
         plots.transitions(crf)
 
 

@@ -53,6 +53,17 @@ def train(file, model, *options):
     return model
 
 
+def two_divisions(folder):
+    """A table of 8 rows, and two models: one reads it as 2 sequences, the other as 4."""
+    table = folder / "t.csv"
+    rows = (f"{row // 4},{row // 2},{row},{'ab'[row % 2]}" for row in range(8))
+    table.write_text("\n".join(["day,half,x,state", *rows]) + "\n")
+    shared = ["--features", "x", "--label", "state", "--rounds", 1, "--group"]
+    return table, [
+        train(table, folder / f"{group}.hedgerow", *shared, group) for group in ("day", "half")
+    ]
+
+
 def give(monkeypatch, data):
     """Bytes on standard input."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))

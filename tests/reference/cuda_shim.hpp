@@ -2,18 +2,24 @@
 // take turns at barriers and where the lanes of a warp exchange values. If some threads never reach
 // a barrier, or lanes of a warp wait at different places, the program ends.
 //
-// Most of the time of compiling would go into the headers of containers and algorithms.
+// Most of the time of compiling would go into the headers of containers, algorithms and <cmath>.
 #pragma once
 #include <setjmp.h>
 #include <ucontext.h>
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+extern "C" {
+double exp(double), log(double), rint(double), fabs(double), ldexp(double, int);
+double fmax(double, double), fmin(double, double);
+int ilogb(double);
+float fabsf(float), fmaxf(float, float), fminf(float, float);
+}
 
 #define __global__
 #define __device__

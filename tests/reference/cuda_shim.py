@@ -101,7 +101,8 @@ class ShimDevice(Device):
 
     def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> ShimKernels:
         shim = (HERE / "cuda_shim.hpp").read_text()
-        digest = hashlib.sha256(repr((source, shim, options)).encode()).hexdigest()[:16]
+        inputs = source, shim, options, COMPILER, FLAGS, LAUNCH
+        digest = hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
         library = self.folder / f"{digest}.so"
         if not library.exists():
             build(source, options, library)
@@ -123,4 +124,5 @@ def build(text: str, options: tuple[str, ...], library: Path) -> None:
     half = library.with_suffix(f".{os.getpid()}.so")
     command = [COMPILER, *FLAGS, *options, f"-I{HERE}", "-o", str(half), str(source)]
     subprocess.run(command, check=True)
+    source.unlink()
     half.rename(library)

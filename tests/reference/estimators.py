@@ -12,7 +12,7 @@ from reference import boosting
 ESTIMATORS = [LinearCRF, TreeCRF]
 # These train fast.
 SMALL = {
-    LinearCRF: {"max_iter": 12, "tol": 0, "n_jobs": 1},
+    LinearCRF: {"max_iter": 6, "tol": 0, "n_jobs": 1},
     TreeCRF: {"n_rounds": 3, "max_depth": 3, "min_child_weight": 0.0, "n_jobs": 1},
 }
 

@@ -174,11 +174,14 @@ class TreeModel(NaiveModel):
         Together with the label they are the longest suffix of a labelling that is a label pair, or
         a prefix of a label pattern.
         """
+        ends = ((*before[first:], label) for first in range(len(before)))
+        return tuple(map(str, next((end for end in ends if end in self._strings), ())[:-1]))
+
+    @cached_property
+    def _strings(self):
         patterns = [pattern for (pattern,) in self.pattern_weights]
         strings = {pattern[:n] for pattern in patterns for n in range(1, len(pattern) + 1)}
-        strings |= {*itertools.product(self.classes, repeat=2), (label,)}
-        ends = ((*before[first:], label) for first in range(len(before) + 1))
-        return tuple(map(str, next(end for end in ends if end in strings)[:-1]))
+        return strings | {*itertools.product(self.classes, repeat=2)}
 
     def magnitude(self, x):
         """At most what the terms of the score of a labelling add up to, signs left out."""

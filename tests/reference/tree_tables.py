@@ -41,10 +41,11 @@ def matrices(n, rng):
 KINDS = {"frames": frames(4), "large text": frames(400), "items": items, "sparse": matrices}
 
 
-def make_sequences(kind, n_sequences, seed=0):
+def make_sequences(kind, seed=0):
     """X of some kind, and labels p, q, r that are independent of it."""
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, 7, n_sequences)
+    # A large text column has more words than there are categories.
+    lengths = rng.integers(1, 7, 250 if kind == "large text" else 70)
     X = [KINDS[kind](n, rng) for n in lengths]
     return X, [rng.choice(["p", "q", "r"], n) for n in lengths]
 

@@ -236,7 +236,7 @@ def test_importances(write, monkeypatch):
     monkeypatch.setattr(weights, "MAX_FEATURES", 1)
     assert len(write(TREES).data["features"]["names"]) == 1
     n_used = len(set(table["feature"]))
-    assert write.notes == [f"1 of {n_used} features in use are listed, by their gain."]
+    assert write.notes == [f"1 of {n_used} features are listed, those with the largest gain."]
 
 
 def test_heaviest_weights(write):
@@ -273,7 +273,7 @@ def test_trees_of_some_rounds(write, monkeypatch):
     monkeypatch.setattr(trees, "MAX_NODES", 2 * len(TREES.trees(round=1)["node"]))
     page = write(TREES)
     assert page.data["trees"]["rounds"] == [1, 3]
-    assert write.notes == ["The trees of 2 of 3 rounds can be drawn."]
+    assert write.notes == ["The page has the trees of 2 of 3 rounds."]
 
 
 def test_without_truth(write):
@@ -458,7 +458,7 @@ def test_columns_that_change_most_are_kept(write, monkeypatch):
     page = write(TreeCRF(n_rounds=1).fit(X, [["a", "b", "a"]]), X)
     assert page.features()[0][0] == {"x1": 1}
     assert write.notes == [
-        "The browser shows 1 of 2 columns of numbers, those that change the most from position "
+        "The browser shows 1 of 2 columns of numbers, those that change most often from position "
         "to position."
     ]
 

@@ -226,7 +226,7 @@ def test_what_cannot_be_compared(write):
     with pytest.raises(ValueError, match="X_compare goes with compare, a second model; pass both"):
         write(TREES, X, Y, X_compare=X)
     with pytest.raises(ValueError, match="read different sequences: 32 positions of 6 sequences, "):
-        write(TREES, X, compare=LINEAR, X_compare=X[:2])
+        write(TREES, X, Y, compare=LINEAR, X_compare=X[:2])
 
 
 def test_names_of_sequences_and_their_file(write, tmp_path):

@@ -33,7 +33,7 @@ def spoil(y, share):
 
 Y = draw_labels(40)
 GOOD, BAD = spoil(Y, 0.1), spoil(Y, 0.5)
-OPTIONS = {"n_resamples": 12, "random_state": 3}
+OPTIONS = {"n_resamples": 8, "random_state": 3}
 F1 = {"average": "macro", "zero_division": 0}
 SAME = {
     "accuracy": ("accuracy", lambda t, p: label_scores(t, p).accuracy),
@@ -190,6 +190,7 @@ def test_one_resample():
         (("accuracy", Y, GOOD), {"method": "normal"}, "method is 'normal'; expected 'percentile'"),
         (("accuracy", Y, GOOD), {"random_state": "x"}, "random_state is 'x'; expected an integer"),
         (("accuracy", Y, GOOD), {"sample_weight": [1.0]}, r"sample_weight has shape \(1,\); expec"),
+        (("accuracy", Y, GOOD), {"sample_weight": -np.ones(len(Y))}, r"weight\[0\] is -1.0; "),
         (("accuracy", list("ab"), list("a")), {"groups": [1, 2]}, "y_true has 2 rows but a predi"),
         (("accuracy", list("ab"), list("ab")), {"groups": [1]}, "1 id but y_true has 2 rows; pass"),
         ((lambda t, p: np.nan, Y, GOOD), {}, "metric gives nan for a resample; expected a finite"),

@@ -395,7 +395,7 @@ def test_a_base_is_left_as_it_is():
 def test_pages_and_notebooks_name_it(tmp_path):
     crf = trees(base=LINEAR).fit(X, Y)
     (note,) = write_report(crf, tmp_path / "page.html")
-    assert note.startswith("Features and trees are those on top of the base model;")
+    assert note.startswith("The page shows features and trees without the base model;")
     assert "Weights of the base" in (tmp_path / "page.html").read_text()
     assert "a LinearCRF" in crf._repr_html_()
     write_report(trees(base=crf).fit(X, Y), tmp_path / "page.html")
@@ -411,7 +411,7 @@ def test_pages_and_notebooks_name_it(tmp_path):
         ({"base": 5}, "its base is not valid"),
         ({"base": {"model": "Forest"}}, "its base is not valid"),
         ({"base_was_fitted": "yes"}, "base_was_fitted is not true or false"),
-        ({"base_scores": False}, "base_scores is not true"),
+        ({"base_scores": False}, "its entry base_scores is not valid"),
     ],
 )
 def test_files_that_make_no_sense(change, message):

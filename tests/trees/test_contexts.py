@@ -95,6 +95,29 @@ def check_scores(forest, table, contexts, trees):
             assert sums[t, labels[e]] + more[t, e] == pytest.approx(value, abs=1e-6)
 
 
+def test_scores_do_not_depend_on_the_number_of_threads():
+    """Threads score different runs of sequences if there are enough, otherwise parts of a run."""
+    rng, contexts = np.random.default_rng(3), pair_contexts(3)
+    table = make_table(["few"], ["there or not"], [0, 700, 1, 2500] + [700] * 6 + [0], rng)
+    core, derivatives = core_contexts(contexts), make_derivatives(table, contexts, rng)
+    forest = grow_contexts(table, (1, 1), core, *derivatives, Rules(max_leaves=8))
+    ready = _core.ContextForest(forest, core, table.bins.shape[1])
+
+    def score(part, n_threads):
+        nodes, edges = np.zeros((part.n_positions, 3)), np.zeros((part.n_positions, 9), np.float32)
+        ready.add_scores(part.to_kernel(), nodes, edges, nodes, edges, n_threads)
+        return np.hstack([nodes, edges])
+
+    bounds = zip(table.offsets[:-1], table.offsets[1:], strict=True)
+    one_by_one = [
+        score(replace(table, bins=table.bins[begin:end], offsets=np.array([0, end - begin])), 1)
+        for begin, end in bounds
+    ]
+    assert np.any([rows[:, 3:].any() for rows in one_by_one])
+    for n_threads in (1, 2, 3, 16):
+        np.testing.assert_array_equal(score(table, n_threads), np.vstack(one_by_one))
+
+
 def leaf_value(nodes, table, position, before, at=0):
     """The value of the leaf, or the mean of several, that a position comes to from a node."""
     node, n_columns = nodes[at], table.bins.shape[1]

@@ -18,16 +18,16 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("kind", "window"), [*((kind, (2, 1)) for kind in KINDS), ("frames", 0)])
 def test_walking_the_table_gives_the_scores(kind, window):
-    X, y = make_sequences(kind, 250)
+    X, y = make_sequences(kind)
     crf = TreeCRF(n_rounds=3, max_depth=4, min_child_weight=0.1, window=window).fit(
-        X[:240], y[:240]
+        X[:-10], y[:-10]
     )
     table = with_plain_tables(crf).trees()
     assert list(table) == COLUMNS
     assert len({len(column) for column in table.values()}) == 1
     trees = split_trees(table)
     assert list(trees) == [(r, label) for r in (1, 2, 3) for label in "pqr"]
-    for x in X[237:243]:  # some that were trained on, and some that are new
+    for x in X[-13:-7]:  # some that were trained on, and some that are new
         (part,) = crf.model_.scores(read_inputs(crf, RawData([x])).sequences, 1)
         for t, scores in enumerate(part.nodes):
             leaves = {key: walk(tree, x, t)[-1]["value"] for key, tree in trees.items()}

@@ -41,13 +41,12 @@ from hedgerow.trellis import Scores
 
 __all__ = ["Backtracking", "Booster", "LineSearch", "StepRule"]
 
-# A step that increases the loss is shortened this many times before it is given up; fewer times if
-# the next round learns from another sample.
+# A step is given up after this many trials; fewer if the next round learns from another sample.
 MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
 # Each time, the step of the pattern weights is divided by four. The first few times only this step
-# is shortened, and it must decrease the loss by this share of its linear prediction; after that,
-# the step of the trees is halved each time too.
+# is shortened, and the loss must decrease by this share of its linear prediction; after that, the
+# step of the trees is halved each time too.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
@@ -79,7 +78,7 @@ class Booster(Update[Binned]):
     schedule
         The objective of each round.
     rounds
-        The rounds so far, none or those of an initial model.
+        The rounds so far: none, those of an initial model, or those of a checkpoint.
     max_rounds
         Total number of rounds, including these.
     state
@@ -163,12 +162,12 @@ class Booster(Update[Binned]):
         )
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
-        """By the rounds so far."""
+        """Scores by the rounds so far."""
         running = self.scoring.catch_up(sequences, self.rounds.parts)
         return running.runs(self.iterate.arcs(self.iterate.weights))
 
     def score_kept(self, sequences: Binned) -> Iterator[Scores]:
-        """By the rounds that are kept."""
+        """Scores by the rounds that are kept."""
         if self.rounds.n_kept == len(self.rounds.parts):
             return self.score(sequences)
         running, forest = self.scoring.start(sequences), self.rounds.kept_forest()
@@ -195,7 +194,7 @@ class Booster(Update[Binned]):
         return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
-        """The loss that the last round had to decrease, as a mean over the training positions."""
+        """Loss of the last round's objective, without penalties, as a mean over positions."""
         total = self.targets.total_weight
         return self.iterate.measured.loss * (1.0 / total if total > 0 else 0.0)
 
@@ -255,7 +254,7 @@ class Booster(Update[Binned]):
         return slopes, step
 
     def _may_begin(self, number: int) -> bool:
-        """Whether a round may begin before the figures of the one before it are noted."""
+        """Whether a round may begin before the history of the previous one is recorded."""
         is_next = number < self.max_rounds and not self.schedule.changes_at(number)
         return self.trees.works_ahead and is_next
 
@@ -297,7 +296,7 @@ class StepRule(ABC, Generic[AnyDirection]):
 
     @abstractmethod
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
-        """Take a step along a direction; returns its size, or None if all increase the loss.
+        """Take a step along a direction; returns its size, or None if none was accepted.
 
         With ``exact``, the weights of the label patterns are then optimised. After None, the
         iterate has to be measured again.
@@ -318,13 +317,14 @@ class StepRule(ABC, Generic[AnyDirection]):
 class Backtracking(StepRule[Direction]):
     """The full step, or a shorter one if the loss would increase.
 
-    A step of the weights must also decrease the loss by a share of its linear prediction; otherwise
-    it is first shortened alone: when labels begin to depend on each other, the bound may be too
-    low.
+    In the first few trials, only the step of the weights of label patterns is shortened, and the
+    loss must decrease by a share of the decrease that its slope along the weights predicts: when
+    labels begin to depend on each other, the bound may be too low. Later, it is enough if the loss
+    does not increase, and the step of the trees is shortened too.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:
-        """The first acceptable one of shorter and shorter steps."""
+        """Take the full step, or the first shorter one that is accepted."""
         loss = iterate.loss
         first = 0 if direction.weights.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
@@ -344,19 +344,21 @@ class Backtracking(StepRule[Direction]):
         return None
 
     def is_short(self, size: float) -> bool:
-        """Whether the full step would have increased the loss."""
+        """Whether the step of the trees was shortened."""
         return size < 1
 
 
 class LineSearch(StepRule[SearchDirection]):
     """The step to about the minimum loss, for trees and weights together, times the learning rate.
 
-    Along a direction the negative log-likelihood is convex. Other losses need not be: then the step
-    satisfies the Wolfe conditions, see `hedgerow.line_search`.
+    A step that satisfies the strong Wolfe conditions is searched for, see `hedgerow.line_search`.
+    The loss need not be convex for that: with missing labels, or for most objectives other than the
+    likelihood, it is not. If no such step is found, the one with the lowest loss of those tried is
+    taken.
     """
 
     def take(self, iterate: Iterate, direction: SearchDirection, *, exact: bool) -> float | None:
-        """By a few evaluations of the loss; the last one is that of the step."""
+        """Search for the minimum along the direction, with a few evaluations of the loss."""
         start = Trial(0.0, iterate.loss, direction.slope)
         if not start.slope < 0:
             return None

@@ -34,6 +34,7 @@ Column = str | int
 MonotoneConstraints = Mapping[Any, int | Mapping[Any, int]] | Sequence[int] | NDArray[Any] | None
 InteractionConstraints = Sequence[Any] | Literal["pairwise", "no_interactions"] | None
 
+# Instead of a direction: the trees of a label do not split on the column.
 UNUSED = 2
 MAX_COLUMNS = {"no_interactions": 1, "pairwise": 2}
 MAX_SHOWN = 10

@@ -46,7 +46,7 @@ def train_trees(
     scores: RunningScores,
     data: _core.TreeData,
 ) -> TreeTraining[Any, Any]:
-    """The training of trees with this scoring."""
+    """The tree training for scores of this kind: ContextTraining or NodeTraining."""
     if isinstance(scores, ContextScores):
         return ContextTraining(training, settings, bound, scores, data)
     assert isinstance(scores, NodeScores)
@@ -61,13 +61,13 @@ class Sums:
     """Loss of all positions, weights included."""
     arc_sums: NDArray[np.float64]
     slopes: NDArray[np.float64]
-    """Of the arcs."""
+    """Slopes of the arcs, not divided by `unit`."""
     marginals: NDArray[np.float64]
     """(N, K)"""
     mixing: Mixing
     """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
     unit: float
-    """Scale of the slopes: a slope of 1 is this slope of the objective."""
+    """What the slopes in the examples of the trees are divided by, see `PatternSlopes`."""
 
     @property
     def loss(self) -> float:
@@ -165,15 +165,16 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """With the same array of edges: nearly all proposals are accepted.
+        """Scores to propose; unless rounds have directions, they share the array of edges.
 
-        That saves half of the memory for edges, and the time to move another array.
+        That saves half of the memory for edges, and the time to fill another array. Nearly all
+        proposals are accepted, so the edges seldom have to be computed again, see `reject`.
         """
         scores = self.scores
         return scores.twin() if self.settings.have_directions else scores.on_same_edges()
 
     def reject(self, parts: Sequence[Part]) -> None:
-        """Edges are computed again; since that takes long, the next proposals have their own."""
+        """Compute the edges again; since that takes long, later proposals have their own array."""
         if self.proposed.edges is self.scores.edges:
             self.scores.restore_edges(parts)
             self.proposed = self.scores.twin()
@@ -185,7 +186,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> Sums:
-        """Measure run by run, with the examples for the trees of the round, if there is one."""
+        """Measure run by run; if a round learns from it, also collect the examples of its trees."""
         unit = 1.0
         if round_number is not None:
             if not objective.has_unit_slopes:
@@ -219,7 +220,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         round_number: int,
         direction: ContextScores,
     ) -> Along[Sums]:
-        """Slopes of all edges are kept until the next call."""
+        """Measure with the derivative along a direction; `slopes` are kept until the next call."""
         found = self.measure(objective, scores, arcs, round_number)
         return Along(
             found, found.unit * direction.slope_by(self.slopes(), self.targets.comm), found.slopes
@@ -247,7 +248,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def _find_unit(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
     ) -> float:
-        """The steepest slope."""
+        """The steepest slope of all positions, which is the unit of the slopes."""
         found, weights = 0.0, self.curvature_weights
         for run, measured in self._measure_runs(objective, scores, arcs):
             own = None if weights is None else weights[run.positions]
@@ -318,7 +319,10 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def _find_gammas(
         self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Curvature of each position; that of an edge is this times p (1 - p)."""
+        """Gammas times weights, (n,): the curvature of an edge is this times p (1 - p).
+
+        In first-order boosting they are the weights alone, which are the curvatures.
+        """
         if self.settings.newton:
             gammas = mixing.edges.copy()
             gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)
@@ -330,7 +334,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         return gammas
 
     def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:
-        """For the weights of label patterns; the examples already contain what trees need."""
+        """Slopes and curvatures of the weights; for trees, the examples already contain them."""
         expected = self.trellis.pattern_sums(found.arc_sums)
         curvatures = self.bound.curvatures(found.mixing, found.marginals, expected)
         return PatternSlopes(
@@ -338,5 +342,5 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
 
     def grow(self, round_number: int) -> Forest:
-        """From the examples of the last measurement."""
+        """One tree per label, from the examples of the last measurement."""
         return self.learner.grow(round_number)

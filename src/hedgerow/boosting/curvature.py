@@ -6,8 +6,8 @@ it by a multiple of its diagonal, H_ii = p (1 - p): where
 
     gamma_i H_ii >= sum_j |H_ij|    (Eq. 6)
 
-holds for all events i, delta^T H delta <= sum_i gamma_i H_ii delta_i^2. Without dependence gamma is
-2, as for independent positions; the more the labels depend on each other, the larger it is.
+holds for all events i, delta^T H delta <= sum_i gamma_i H_ii delta_i^2. If positions are
+independent, gamma is 2; the more their labels depend on each other, the larger it is.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
 
         -r g^2 / (gamma' h) (1 - r gamma / (2 gamma')),
 
-    and so decreases the loss if gamma' > r gamma / 2. So a learning rate has the same effect as
-    gamma; with both in full, trees stop learning if labels depend strongly on each other. Therefore
+    and so decreases the loss if gamma' > r gamma / 2. Both the learning rate and gamma shorten
+    steps; with both in full, trees stop learning if labels depend strongly on each other. Therefore
     gamma' is r gamma, but at least `MODEST`, and never more than gamma.
     """
     rate = min(learning_rate, 1.0)

@@ -35,16 +35,18 @@ class Memory:
     Attributes
     ----------
     slopes : arrays
-        Gradient of the loss with respect to the scores at the start of the round; (P,) for the
-        pattern weights.
+        Gradient of the loss with respect to the scores at the start of the round, divided by
+        `unit`: one array for each of `RunningScores.arrays`.
+    pattern_slopes : (P,)
+        The same with respect to the weights of label patterns, penalty included.
     unit : float
-        Scale of the slopes: a slope of 1 is this slope of the objective.
+        The slopes are divided by this number; multiplied by it, they are those of the objective.
     product : float
-        Derivative along the round's own trees and steps: < G, h >.
+        Derivative of the loss along the round's own trees and steps: < G, h >.
     weights : (P,)
         Weights of the label patterns at the start of the round.
     n_rounds : int
-        Number of rounds that contribute to the direction.
+        Number of previous rounds that contribute to the direction.
     """
 
     slopes: tuple[NDArray[Any], ...]
@@ -99,7 +101,7 @@ class Direction(ABC):
         return State({}, {})
 
     def recall(self, state: State, objective: TrainingObjective) -> None:
-        """Read the output of `pack`; the scores are those before the last round.
+        """Restore the output of `pack`; the current scores are those before the last round.
 
         Raises ModelFileError.
         """
@@ -110,23 +112,24 @@ class TreeDirection(Direction):
     """Only the trees and steps of the round; it needs no memory."""
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """Unchanged."""
+        """Set the direction to exactly these trees and this step."""
         self.trees, self.weights = trees, step
         self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, step))
 
     def propose(self, size: float) -> None:
-        """By walking the trees."""
+        """Propose the scores after a step; the trees are walked for this."""
         self.iterate.trees.propose(self.trees.scaled(size))
 
     def part(self, size: float) -> Part:
-        """Trees with the step as weight."""
+        """The trees, with their weights multiplied by the step size."""
         return Part(self.trees.scaled(size))
 
 
 class SearchDirection(Direction):
     """A direction whose scores are stored, so that a line search along it is possible.
 
-    This one also consists only of the round's trees and steps.
+    Like `TreeDirection`, it consists of the round's trees and steps only; subclasses add a share of
+    the previous direction.
 
     Parameters
     ----------
@@ -149,7 +152,7 @@ class SearchDirection(Direction):
         self.weights = np.zeros_like(iterate.weights)
 
     def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
-        """The trees and steps, plus a share of the previous direction."""
+        """Set the direction to the trees and steps, plus `_find_carry` times the previous one."""
         self.trees = trees
         self.carry = self._find_carry(trees, step, slopes)
         self.scores.turn(trees, self.carry)
@@ -159,11 +162,11 @@ class SearchDirection(Direction):
         self.slope = slopes.unit * by_trees + self.promise
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
-        """The share of the previous direction."""
+        """The share of the previous direction that is added; here 0."""
         return 0.0
 
     def propose(self, size: float) -> None:
-        """By adding its scores."""
+        """Propose the scores after a step; the stored scores are added for this."""
         training = self.iterate.trees
         training.scores.move(size, self.scores, training.proposed)
 
@@ -177,7 +180,7 @@ class SearchDirection(Direction):
         return largest_of_all(self.scores.largest(), self.iterate.comm)
 
     def part(self, size: float) -> Part:
-        """Trees, step and carry."""
+        """The trees, the step size, and the share of the previous direction."""
         return Part(self.trees, size, self.carry)
 
 
@@ -189,11 +192,12 @@ class ConjugateDirection(SearchDirection):
 
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
-    h replaces the gradient multiplied by an approximate inverse Hessian. Gutmann & Kersting have h
-    in both factors; with G, b_m is 0 if the trees still find what the last step should have
-    achieved, and the loss decreases along D_m even if h is coarse. Powell's test, to restart where
-    G_m and G_{m-1} are far from orthogonal, would restart in every round, since a few trees hardly
-    change most of the gradient.
+    h takes the place of -M G, with M the preconditioner, an approximate inverse Hessian. Gutmann &
+    Kersting use h in place of G in b_m too. With G, b_m is 0 if the loss was at least as steep
+    along h_m before the last step as after it: then the new trees find what that step should have
+    achieved already. Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would
+    restart in every round, since a few trees hardly change most of the gradient. So the direction
+    is restarted by the rules of `MAX_CONJUGATE_ROUNDS` and `LEAST_DESCENT` instead.
     """
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:

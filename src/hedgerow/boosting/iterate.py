@@ -28,9 +28,9 @@ class Candidate:
     weights: Vector
     measured: Found
     loss: float
-    """With the penalty of the weights."""
+    """The loss, with the penalty of the weights."""
     slope: float = np.nan
-    """How that changes along a direction, if one was given."""
+    """Derivative of the loss along a direction; NaN if none was given."""
 
 
 class Iterate:
@@ -60,7 +60,7 @@ class Iterate:
     measured : Found
         Measurement of the objective at these scores and weights.
     unit : float
-        Scale of the slopes: a slope of 1 is this slope of the objective, as `derive` found it last.
+        What `derive` last divided the slopes by; multiplied by it, they are those of the objective.
     """
 
     objective: TrainingObjective
@@ -85,7 +85,7 @@ class Iterate:
     def start(
         self, weights: Vector, objective: TrainingObjective, number: int | None = None
     ) -> None:
-        """Measure the scores, for this round to learn from; None: the next, if any."""
+        """Measure the scores for round ``number`` to learn from; None: for the next, if any."""
         self.weights, self.objective = weights, objective
         if number is None:
             number = self._limit(self.rounds.n_rounds)
@@ -118,18 +118,21 @@ class Iterate:
         return replace(found, slopes=found.slopes + self.penalties * self.weights)
 
     def measure_again(self, number: int | None) -> None:
-        """After other points were tried, or slopes have overwritten the marginals."""
+        """Measure the current point again.
+
+        This is needed if other points were tried, or if slopes have overwritten the marginals.
+        """
         self.measured = self._measure(self.trees.scores, self.weights, number)
 
     def _measure(self, scores: RunningScores, weights: Vector, number: int | None) -> Found:
-        """Measure the objective at scores, for the round with a number to learn from, if any."""
+        """Measure the objective at scores, for round ``number`` to learn from; None: for none."""
         found: Found = self.trees.measure(
             self.objective, scores, self.arcs(weights), self._limit(number)
         )
         return found
 
     def _limit(self, number: int | None) -> int | None:
-        """The number of a round, or None if there is no such round."""
+        """The number of a round, or None if training ends before it."""
         return None if number is None or number >= self.max_rounds else number
 
     def try_proposed(self, weights: Vector, *, learn: bool = True) -> Candidate:

@@ -1,4 +1,4 @@
-"""Query growth: the queries that trees split on are extended until no tree has any left.
+"""Query growth: queries are extended until trees split on none that can be extended further.
 
 A split on a query, and below it one on the same query with another literal, is a split of a
 relational tree: variables are bound along the path (Blockeel and De Raedt 1998). So trees are grown

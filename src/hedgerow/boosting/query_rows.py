@@ -1,4 +1,4 @@
-"""Query rows: bins of training sequences, to which extended queries are added."""
+"""Query rows: bins of sequences for training or evaluation, to which queries can be added."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["QueryRows"]
 
 
 class QueryRows:
-    """Where queries hold in training sequences.
+    """Where queries hold in the sequences of a training or eval set.
 
     Parameters
     ----------

@@ -18,9 +18,13 @@ __all__ = ["Part", "Rounds"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one or several rounds have learned: D <- trees + carry D, scores <- scores + step D.
+    """What one or several rounds have learned: trees, the step size, and the carry.
 
-    The direction D is 0 before the first part. Without a carry, that adds the trees to the scores.
+    The carry is the share of the previous direction D, which is 0 before the first part:
+
+        D <- trees + carry D,    scores <- scores + step D.
+
+    By default, the carry is 0 and the step is 1: the trees are added to the scores.
     """
 
     trees: Forest
@@ -46,7 +50,7 @@ class Rounds:
     n_kept : int
         Number of parts that are kept.
     loss : float
-        The training loss of the kept rounds, a mean over positions; NaN before the first round.
+        The training loss of the kept rounds, a mean over positions; NaN if it is not known yet.
     n_rounds : int
         Number of rounds.
     """
@@ -72,7 +76,7 @@ class Rounds:
         *,
         have_directions: bool = False,
     ) -> Rounds:
-        """Before the first round on top of a model."""
+        """The state before the first round, with the trees and weights of an initial model."""
         return cls([Part(forest)], weights, weights, seed, have_directions)
 
     @property
@@ -92,7 +96,7 @@ class Rounds:
         return self._join([part.trees.scaled(factor) for part, factor in weighted])
 
     def add(self, part: Part, weights: NDArray[np.float64]) -> None:
-        """One more round."""
+        """Add a round."""
         self.parts.append(part)
         self.weights = weights
         self.n_rounds += 1

@@ -145,7 +145,7 @@ class NodeScores(RunningScores):
         self.nodes = start.nodes
 
     def twin(self) -> NodeScores:
-        """With the same edges, which trees do not change."""
+        """Other scores with the same edges, which trees do not change."""
         nodes = np.empty_like(self.nodes)
         return NodeScores(replace(self.start, nodes=nodes), self.binned, self.n_threads)
 
@@ -155,17 +155,17 @@ class NodeScores(RunningScores):
         return (self.nodes,)
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """To the scores of nodes."""
+        """Fill ``out`` with the scores plus the values of trees, which change only nodes."""
         bins = self.binned.laid_out or self.binned.bins
         trees.add_scores(bins, self.nodes, out.nodes, self.n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """All at once."""
+        """All sequences in one run."""
         yield replace(self.start, nodes=self.nodes, arcs=arcs)
 
 
 class ContextScores(RunningScores):
-    """Scores by trees that split on previous labels; their values are float32."""
+    """Scores by trees that split on previous labels; those of the edges are float32."""
 
     def __init__(
         self, start: Scores, scoring: TreeScoring, binned: Binned, edges: NDArray[np.float32]
@@ -174,7 +174,7 @@ class ContextScores(RunningScores):
         self.nodes = start.nodes
 
     def twin(self) -> ContextScores:
-        """With the same edges of other potentials."""
+        """Other scores, sharing the edges of other potentials."""
         found = self.on_same_edges()
         found.edges = _zero_edges(*self.edges.shape)
         return found
@@ -197,7 +197,7 @@ class ContextScores(RunningScores):
         return self.nodes, self.edges
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """To the scores of nodes and of edges."""
+        """Fill ``out`` with the scores plus the values of trees, of nodes and edges."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
         bins, n_threads = self.binned.bins, self.scoring.n_threads
@@ -237,7 +237,7 @@ class ContextScores(RunningScores):
 
 
 def _zero_edges(n_positions: int, n_edges: int) -> NDArray[np.float32]:
-    """In large memory pages, which NumPy uses for `empty` but not for `zeros`."""
+    """Zeros in large memory pages, which NumPy uses for `empty` but not for `zeros`."""
     edges = np.empty((n_positions, n_edges), np.float32)
     edges.fill(0)
     return edges
@@ -304,7 +304,10 @@ class TreeScoring:
         self.columns = self.columns.with_attributes(len(names))
 
     def complete(self, sequences: Binned, trees: Forest | None = None) -> None:
-        """Find the queries that trees split on, or all, if sequences do not have them yet."""
+        """Find where the queries that trees split on hold, if these sequences lack them.
+
+        Without ``trees``, all queries.
+        """
         if sequences.rows is None:
             return
         assert self.refiner is not None
@@ -341,14 +344,19 @@ class TreeScoring:
             if self.have_directions:
                 sequences.direction = sequences.running.zeros()
         running, direction = sequences.running, sequences.direction
-        for part in parts[sequences.n_parts :]:
+        new = parts[sequences.n_parts :]
+        for part in new:
             self.complete(sequences, part.trees)
-        for part in parts[sequences.n_parts :]:
-            if direction is not None:
+        if direction is None:
+            grown = [part.trees for part in new if part.trees.n_trees]
+            if len(grown) > 1:  # several rounds at once: bins are read only once
+                grown = [Forest.join(self.trellis.n_labels, grown)]
+            for trees in grown:
+                running.add(trees, running)
+        else:
+            for part in new:
                 direction.turn(part.trees, part.carry)
                 running.move(part.step, direction, running)
-            elif part.trees.n_trees:
-                running.add(part.trees, running)
         sequences.n_parts = len(parts)
         return running
 

@@ -47,7 +47,7 @@ EXACT_EVERY = 8
 
 @dataclass(frozen=True)
 class ExactRounds:
-    """The rounds that optimise the weights of label patterns exactly instead of by the bound.
+    """The rounds that optimise the weights of label patterns, after their step by the bound.
 
     Attributes
     ----------
@@ -148,7 +148,10 @@ class Settings:
     sampling: Sampling
     """What the rounds learn from."""
     draws: bool
-    """Whether a round depends on random numbers, so that the next may fare better."""
+    """Whether rounds draw random samples.
+
+    If so, training goes on after a round that learns nothing, since the next has another sample.
+    """
     n_threads: int
     column_rules: _core.ColumnRules | None = None
     """Monotone and interaction constraints; None: there are none."""
@@ -160,7 +163,10 @@ class Settings:
 
     @property
     def n_direction_arrays(self) -> int:
-        """Number of arrays of the size of the scores: the direction, slopes, and previous ones."""
+        """Number of arrays, each of the size of the scores, that directions need.
+
+        The direction, the slopes, and for conjugate directions the slopes of the previous round.
+        """
         return self.have_directions * (3 if self.direction == "conjugate" else 2)
 
     @classmethod

@@ -41,11 +41,17 @@ class SuffixTree:
         self._levels = [np.flatnonzero(lengths == n) for n in range(patterns.longest, 1, -1)]
 
     def own(self, totals: Vector) -> Vector:
-        """From totals where a pattern ends, those where no longer pattern ends, (P,)."""
+        """Totals over the positions where each pattern is the longest that ends there, (P,).
+
+        ``totals`` (P,) are over all positions where each pattern ends.
+        """
         return totals - self._add_up(np.arange(len(totals)), totals)
 
     def increments(self, moves: Vector) -> Vector:
-        """The steps of the weights for these moves of scores: each move minus its parent's."""
+        """Steps of the weights that change scores by these moves, (P,): move minus parent's move.
+
+        A move is the sum of the steps of a pattern and of all its suffixes.
+        """
         steps: Vector = moves - np.append(moves, 0.0)[self.parents]
         return steps
 

@@ -162,7 +162,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self.scoring.bin(sequences)
 
     def begin(self) -> Booster:
-        """Before the first round, or after those of another model."""
+        """A booster before the first round, or after the rounds of ``init``."""
         patterns, extended = self.data.grammar.patterns, self.extends
         forest = Forest.join(self.data.targets.n_labels, [])
         weights = np.zeros(len(patterns))
@@ -176,7 +176,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self._boost(Rounds.begin(forest, weights, seed, have_directions=have_directions))
 
     def resume(self, state: State) -> Booster:
-        """Continue after the rounds of a checkpoint."""
+        """A booster after the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
         if self.refiner is not None:
             self._restore_queries(unpack_queries(state))
@@ -202,7 +202,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
-        """With the total number of rounds, including those of `init`, and few bins."""
+        """The same trainer without ``init``: all rounds are its own, and there are few bins."""
         crf = copy(self.crf)
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)

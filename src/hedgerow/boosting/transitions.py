@@ -55,9 +55,9 @@ class PatternBound:
         For pairs of a first-order chain it is the sum over positions t of gamma_t p_t (1 - p_t),
         with p_t the probability that the pair ends at t: see `hedgerow.boosting.curvature`.
 
-        For an automaton only n = sum_t p_t is known, over the N positions that have a predecessor;
-        gamma is its mean over them, and that of label pairs, tempered as for trees. The smaller of
-        two estimates is used:
+        For an automaton only n = sum_t p_t is known, over the N positions that have a predecessor.
+        Instead of gamma_t, the mean gamma of label pairs over these positions is used, tempered as
+        for trees; and instead of the sum, the smaller of two estimates:
 
         - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. Weights
           of sequences are factors of each term, in n and N too.
@@ -92,9 +92,10 @@ class PatternBound:
     ) -> Vector:
         """The step (P,) that minimises the bound of Chen et al. (2015), Theorem 4.2.
 
-        Large steps are dampened: a run of labels that occurs c times as often as expected needs a
-        score larger by log c, but the quadratic bound gives c - 1. So a change x of its score
-        becomes log(1 + x).
+        Steps are dampened: a pattern that occurs c times as often as expected needs a score larger
+        by log c, but the quadratic bound gives c - 1. So a change x of the score of a pattern of n
+        labels becomes sign(x) m log(1 + |x| / m), with m = (n - 1) ``max_step``; small changes
+        hardly differ.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class PatternBound:
         resistances : (P,)
             Regularization of the step of each weight: lambda, as for a leaf, and its penalty.
         max_step
-            Changes beyond this are dampened, for each label but the first of a pattern.
+            The scale of the dampening; infinite: steps are not dampened.
         """
         moves = self.tree.solve(slopes, curvatures, resistances)
         if np.isfinite(max_step):

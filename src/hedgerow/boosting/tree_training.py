@@ -59,8 +59,9 @@ AnyFound = TypeVar("AnyFound", bound=Found)
 class PatternSlopes:
     """Gradient of the loss with respect to the weights of label patterns.
 
-    Slopes of other objectives are scaled so that the steepest is 1, as for the likelihood, whose
-    curvature is used for them.
+    For objectives that are functions of the marginals, the curvature of the likelihood is used. So
+    their slopes are divided by `unit`: the steepest slope of a score is then 1; those of the
+    likelihood are at most 1, and not divided.
     """
 
     slopes: NDArray[np.float64]
@@ -68,7 +69,7 @@ class PatternSlopes:
     curvatures: NDArray[np.float64]
     """(P,) how the slopes change, see `PatternBound.curvatures`."""
     unit: float
-    """Scale of the slopes: a slope of 1 is this slope of the objective."""
+    """The slopes are divided by this number; multiplied by it, they are those of the objective."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +78,9 @@ class Along(Generic[AnyFound]):
 
     found: AnyFound
     slope: float
-    """How the loss changes with the step, as far as it depends on the trees."""
+    """Derivative of the loss along the direction, through the scores of trees only."""
     arc_slopes: NDArray[np.float64]
-    """How it changes with the scores of the arcs."""
+    """Gradient of the loss with respect to the scores of the arcs."""
 
 
 class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
@@ -133,7 +134,10 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> AnyFound:
-        """Measure an objective at scores, for a round to learn from; None: for none."""
+        """Measure an objective at scores.
+
+        ``round_number`` is the round that learns from the measurement, None if there is none.
+        """
 
     @abstractmethod
     def measure_along(
@@ -144,13 +148,14 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         round_number: int,
         direction: AnyScores,
     ) -> Along[AnyFound]:
-        """The same, with the derivative along a direction: `Settings.have_directions`."""
+        """Like `measure`, with the derivative along a direction; for rounds with directions."""
 
     @abstractmethod
     def slopes(self) -> tuple[NDArray[Any], ...]:
-        """The last derived slopes, for each of `RunningScores.arrays`; not after `measure`.
+        """The slopes that `derive` found last, one array for each of `RunningScores.arrays`.
 
-        Only if rounds have directions, and in the unit of `PatternSlopes`.
+        They are divided by `PatternSlopes.unit`, and invalid after the next `measure`. Only for
+        rounds with directions.
         """
 
     @abstractmethod
@@ -171,7 +176,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     def start_measuring(
         self, objective: TrainingObjective, arcs: NDArray[np.float64], following: int | None
     ) -> None:
-        """Start measuring the scores with the trees being grown, unscaled, and scores of arcs.
+        """Start measuring the full step: scores with the trees being grown, and scores of arcs.
 
         ``following``: the number of the next round, whose trees are then grown from this
         measurement; None: no trees are grown from it yet.
@@ -214,8 +219,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     ) -> Mixing:
         """Mixing: how strongly labels depend on each other.
 
-        ``arc_sums`` are counts of the arcs for the first-order chain that resembles one over an
-        automaton.
+        An automaton is replaced by a first-order chain: the score of a label pair is the mean score
+        of its arcs, weighted by ``arc_sums``, their expected or observed counts.
         """
         settings = self.settings
         return measure_curvature(
@@ -259,7 +264,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         self._known: Slopes | None = None  # those of the last measurement
 
     def learn_from(self, data: _core.TreeData) -> None:
-        """Of the same positions."""
+        """Grow trees from other columns of the same positions."""
         self.learner.data = data
 
     def measure(
@@ -269,7 +274,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> Measured:
-        """All at once, with mixing rates if a round learns from them."""
+        """Measure all sequences at once, with mixing rates if a round learns from them."""
         (run,) = scores.runs(arcs)
         self._known = None
         run = replace(run, bound=self.targets.bound)
@@ -287,9 +292,9 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         round_number: int,
         direction: NodeScores,
     ) -> Along[Measured]:
-        """All at once; `derive` need not compute the slopes again.
+        """Measure all sequences at once; the slopes are kept for `derive`.
 
-        A line search tries several steps, and needs mixing rates only of the last.
+        Mixing rates are not measured: a line search needs them only for its last step.
         """
         found = self.measure(objective, scores, arcs, None)
         self._known = found.slopes(self._own_gradients())
@@ -297,11 +302,15 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return Along(found, slope, self._known.arcs)
 
     def slopes(self) -> tuple[NDArray[np.float64]]:
-        """Those of the nodes."""
+        """The slopes of the nodes."""
         return (self._slopes,)
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes overwrite the marginals, unless they have their own array or wait for examples."""
+        """Slopes and curvatures of the last measurement.
+
+        Slopes overwrite the marginals, except if the objective needs both, or if the learner
+        computes slopes from marginals.
+        """
         arc_sums = found.arc_sums
         mixing = self.measure_mixing(self.targets, found, arc_sums)
         found.drop_mixing()
@@ -338,7 +347,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         return self._gradients
 
     def grow(self, round_number: int) -> Forest:
-        """From slopes and curvatures of the nodes."""
+        """One tree per label, from slopes and curvatures of the nodes."""
         return self.learner.grow(self._slopes, self._curvatures, round_number, self._observed)
 
     def _find_curvatures(
@@ -371,9 +380,10 @@ def steepest(
 
 
 def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:
-    """Weight of the curvature of each position, (N,).
+    """Weight of the curvature of each position, (N,); None: all are 1.
 
-    The weight of the position; but if that is 0, scores still affect its neighbours.
+    It is the weight of the position; if that is 0, the mean weight of its sequence, since its
+    scores still affect its neighbours.
     """
     if targets.position_weights is None:
         return targets.weights

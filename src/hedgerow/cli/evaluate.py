@@ -28,7 +28,7 @@ SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with the predictions of a model.
 
-Prints the accuracy (also that of each of the two decoders), the sequence
+Prints the accuracy (and the accuracy of each of the two decoders), the sequence
 accuracy (the share of sequences without an error), precision, recall and F1 of
 every label, the most frequent confusions, and the log-likelihood. Labels are
 predicted with the decoder of the model, or with --decode.
@@ -38,8 +38,8 @@ counted as in the CoNLL evaluation script. A label that did not occur in
 training counts as an error. Two models are compared by McNemar's test.
 
 --bootstrap draws whole sequences with replacement, N times, and prints the 95 %
-confidence intervals of the main scores; with two models those of the
-differences, and their p-values.
+confidence intervals of the main scores; with two models, the intervals and
+p-values of the differences between their scores.
 """
 EXAMPLES = """\
   hedgerow eval chunks.hedgerow test.txt
@@ -162,8 +162,9 @@ def run(options: argparse.Namespace) -> None:
     second = label_file(options.other, options)
     if second.y_true != first.y_true:
         raise CommandError(
-            f"{options.model} and {options.other} read different labels from {options.file}; "
-            "they were trained on different label columns"
+            f"{options.model} and {options.other} read different labels or sequences from "
+            f"{options.file}; they were trained with different label or group columns: compare "
+            "models that have the same ones"
         )
     results = [result, score(options.other, second, options.strict)]
     print_two(results, first, second, options)

@@ -74,7 +74,7 @@ def read_model(path: str) -> Estimator:
 
 
 def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
-    """The trees of a model, or its weights; lists of texts as JSON if only text is supported."""
+    """The trees of a model, or its weights; with `as_text`, lists become JSON text."""
     import pyarrow as pa
 
     table = model.trees() if hasattr(model, "trees") else model.weights()

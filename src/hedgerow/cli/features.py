@@ -37,7 +37,7 @@ def shorten(text: str, names: list[str]) -> str:
 
 
 def warn_of_counters(features: Any) -> None:
-    """Warn about columns of a table that look like an id or a time and were not requested."""
+    """Warn about feature columns of a table that look like an id or a time."""
     from hedgerow.encode.cut_frame import CutFrame
     from hedgerow.encode.suspects import find_counters
 

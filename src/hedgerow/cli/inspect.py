@@ -41,12 +41,12 @@ def add_command(commands: Commands) -> None:
     add_model(parser)
     add("file", metavar="FILE", nargs="?", help="file with the position to explain")
     add("--sequence", type=int, default=0, metavar="I", help="sequence of the file, from 0")
-    add("--position", type=int, default=0, metavar="T", help="position in it, from 0")
+    add("--position", type=int, default=0, metavar="T", help="position in the sequence, from 0")
     add("--label", metavar="LABEL", help="label to explain; by default the predicted one")
     add(
         "--against",
         metavar="LABEL",
-        help="label to compare it with; by default the most probable other one",
+        help="label to compare --label with; by default the most probable other label",
     )
     add_decode(parser)
     add("--top", type=int, default=20, metavar="N", help="rows in each list; by default 20")
@@ -194,8 +194,8 @@ def explain(model: Any, options: argparse.Namespace) -> str:
     x, parents = find_sequence(options, recipe_of(model, options.model, options.file))
     if not 0 <= options.position < len(x):
         raise CommandError(
-            f"--position is {options.position} and sequence {options.sequence} of "
-            f"{file} has {count_of(len(x), 'position')}; they are counted from 0"
+            f"--position is {options.position}, but sequence {options.sequence} of "
+            f"{file} has {count_of(len(x), 'position')}; positions are counted from 0"
         )
     with telling(f"{file}: "):
         explanation = model.explain(
@@ -221,6 +221,6 @@ def find_sequence(options: argparse.Namespace, recipe: Recipe) -> tuple[Any, lis
                 return batch.X[number], None if batch.parents is None else batch.parents[number]
             n_before += batch.n_sequences
     raise CommandError(
-        f"--sequence is {options.sequence} and {display_name(options.file)} has "
-        f"{count_of(n_before, 'sequence')}; they are counted from 0"
+        f"--sequence is {options.sequence}, but {display_name(options.file)} has "
+        f"{count_of(n_before, 'sequence')}; sequences are counted from 0"
     )

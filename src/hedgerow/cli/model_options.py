@@ -39,7 +39,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--base",
         choices=("linear",),
         help="trees: train them on top of a linear model of the same features; --set "
-        "base__reg_lambda=0.5 sets one of its parameters",
+        "base__reg_lambda=0.5 sets a parameter of the linear model",
     )
     add(
         "--objective",
@@ -71,7 +71,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--learning-rate",
         type=float,
         metavar="R",
-        help="trees: factor for every step; by default 0.3",
+        help="trees: factor for every step; by default 0.3 (or another one with --set newton, "
+        "line_search or direction)",
     )
     add(
         "--early-stopping",
@@ -126,7 +127,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any parameter of LinearCRF or TreeCRF; may be repeated: "
+        help="any parameter of LinearCRF or TreeCRF except callbacks, queries, and those that "
+        "--base, --group and --heads set; may be repeated: "
         "--set reg_lambda=0.5 --set max_depth=4",
     )
 
@@ -186,7 +188,7 @@ def check_linear_options(options: argparse.Namespace) -> None:
 
 
 def read_parameters(options: argparse.Namespace, kind: str, recipe: Recipe) -> dict[str, Any]:
-    """The parameters that are given as options, those of a base model as base__NAME."""
+    """The parameters that are given as options; parameters of a base model are base__NAME."""
     given = {
         "objective": options.objective,
         "label_costs": options.label_costs,
@@ -227,7 +229,7 @@ def read_parameters(options: argparse.Namespace, kind: str, recipe: Recipe) -> d
 
 
 def read_queries(path: str) -> RelationalFeatures:
-    """How queries are made, according to a schema."""
+    """A transformer with the parameters of queries that are in a schema."""
     from hedgerow.files.facts import query_parameters, read_schema
     from hedgerow.relational import RelationalFeatures
 
@@ -236,7 +238,7 @@ def read_queries(path: str) -> RelationalFeatures:
 
 
 def check_gpu() -> None:
-    """Raise an error if something is missing, before any file is read."""
+    """Raise CommandError unless a GPU can be used, before the training data are read."""
     from hedgerow.cuda import cupy_device
 
     try:

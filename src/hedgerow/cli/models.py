@@ -30,7 +30,7 @@ def load_model(path: str, jobs: int | None = None) -> Estimator:
 
 
 def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
-    """How a model, which was read from `path`, reads files."""
+    """How the model that was read from `path` reads `file`."""
     from hedgerow.files import Recipe, adapt_recipe
 
     if not hasattr(model, "recipe_"):

@@ -75,7 +75,7 @@ def begin_command(
 
 def add_model(parser: Parser) -> None:
     """Argument MODEL."""
-    parser.add_argument("model", metavar="MODEL", help="model file written by hedgerow train")
+    parser.add_argument("model", metavar="MODEL", help="model file, such as hedgerow train writes")
 
 
 def add_jobs(parser: Parser) -> None:
@@ -93,8 +93,8 @@ def add_decode(parser: Parser) -> None:
     parser.add_argument(
         "--decode",
         choices=("viterbi", "marginal"),
-        help="find the best labelling as a whole, or the best label of each position; by default "
-        "the decoder of the model",
+        help="decoder: viterbi finds the best labelling as a whole, marginal the best label of "
+        "each position; by default the decoder of the model",
     )
 
 

@@ -56,12 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv
-        Arguments without the name of the program; None: those of the process.
+        Arguments without the name of the program; None: ``sys.argv[1:]``.
 
     Returns
     -------
     int
-        0, or 2 for a user error, with a message of one line; 130 after Ctrl-C.
+        0, or 2 for a user error, with a message of one line; 130 after Ctrl-C; 141 if the reader of
+        standard output has closed it.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may lack letters
         sys.stdout.reconfigure(errors="backslashreplace")

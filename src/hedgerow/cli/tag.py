@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
-Label a file. The output has the rows of the file with additional columns; for
-a CRFsuite file or tables of facts only the additional columns.
+Label a file. The output has the rows of the file with additional columns. For a
+CRFsuite file or tables of facts, it has only the additional columns.
 
 The file is read like the training file, and streamed: it may have any length.
 Only tables of facts are read into memory whole.
@@ -38,8 +38,9 @@ The additional columns are, in this order (with their names in tables):
   predicted        the label
   probability      with --marginals or --all-marginals, the probability of that
                    label at that position
-  p(LABEL)         with --all-marginals, the probability of each label;
-                   without names, as in CoNLL columns: LABEL/PROBABILITY
+  p(LABEL)         with --all-marginals, the probability of each label; written
+                   as LABEL/PROBABILITY in files that are not tables, such as
+                   CoNLL
 
   predicted_1, probability_1, predicted_2, ...
                    with --k-best N, N labellings of the whole sequence and the
@@ -77,12 +78,12 @@ def add_command(commands: Commands) -> None:
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
-        "--marginals", action="store_true", help="add the probability of each label that was chosen"
+        "--marginals", action="store_true", help="add the probability of the predicted label"
     )
     form.add_argument(
         "--all-marginals",
         action="store_true",
-        help="add that probability, and those of all labels",
+        help="add the probabilities of the predicted label and of every label",
     )
     form.add_argument(
         "--k-best", type=int, metavar="N", help="write the N most probable labellings"
@@ -90,7 +91,7 @@ def add_command(commands: Commands) -> None:
     add(
         "--known",
         metavar="COL",
-        help="column of known labels, which are kept; empty, _ or ? where they are not known",
+        help="column of known labels, which are kept; an empty cell, _ or ? means unknown",
     )
     add_decode(parser)
     add_jobs(parser)
@@ -123,7 +124,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
-    """Whether rows of a typed table are written as CSV; raises CommandError if not possible."""
+    """Whether Parquet or Arrow rows become CSV; raises CommandError for an unsuitable output."""
     from hedgerow.files.endings import format_of_name
 
     has_types = recipe.format in ("parquet", "arrow")
@@ -144,7 +145,7 @@ def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
 def label_batch(
     model: Estimator, batch: Batch, options: argparse.Namespace, *, named: bool
 ) -> dict[str, list[Any]]:
-    """The additional columns of some sequences, as text unless they are `named` and typed."""
+    """The additional columns of some sequences; probabilities are numbers if `named`, else text."""
     known = None if options.known is None else read_known(model, batch)
     if options.k_best is not None:
         found = model.predict_k_best(batch.X, options.k_best, known=known, **batch.graph)
@@ -207,5 +208,5 @@ def best_columns(
 
 
 def as_written(shares: Iterable[float], named: bool, prefix: str = "") -> Any:
-    """Numbers for a typed table, otherwise text."""
+    """Numbers for tables, whose columns are `named`; otherwise text."""
     return shares if named else [f"{prefix}{share:.6f}" for share in shares]

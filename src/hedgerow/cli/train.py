@@ -35,10 +35,10 @@ Train a model on a labelled file.
 The format is recognised from the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
 or JSON lines (--group names the column with the sequence ids), CRFsuite
-attributes; each may be gzipped, and - is standard input. A JSON schema names
-tables of facts and the queries about them: hedgerow queries --help. The model
-stores how its file was read, so that tag and eval read other files in the same
-way.
+attributes; each may be gzipped, and - is standard input. TRAIN may also be a
+JSON file that names tables of facts and the queries about them, see hedgerow
+queries --help. The model stores how its file was read, so that tag and eval
+read other files in the same way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -261,7 +261,7 @@ def naming(places: Mapping[str, str]) -> Iterator[None]:
 
 
 def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
-    """Say what is left after an interrupt."""
+    """The message after an interrupt: whether training can be resumed."""
     if checkpoint is None:
         return ["no model was written"]
     return [f"no model was written; the same command resumes from {checkpoint}"]

@@ -100,7 +100,7 @@ class ReadFiles:
         self._files = files
 
     def features(self) -> Any:
-        """All features, or those of the first rows of Parquet files."""
+        """All features, or the features of the first rows of Parquet files."""
         from hedgerow.encode.table_store import StoredTable
 
         stored = isinstance(self._batch.X, StoredTable)

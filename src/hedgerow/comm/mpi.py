@@ -17,7 +17,7 @@ class MPIComm:
     """Processes of an MPI program, each of which calls ``fit(..., comm=MPIComm())``.
 
     Start the program with ``mpiexec -n 4 python -m mpi4py program.py``, so that an error in one
-    process ends all of them. Otherwise, the others would wait for it.
+    process ends all of them. Otherwise, the other processes would wait forever.
 
     Parameters
     ----------

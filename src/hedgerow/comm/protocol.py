@@ -46,7 +46,7 @@ class Comm(Protocol):
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum of the arrays of all workers, element by element, modulo 2^64.
 
-        Only integers, so that the result does not depend on the order of the workers.
+        Only integers are summed, so that the result does not depend on the order of the workers.
         """
 
     def max(self, values: NDArray[Number]) -> NDArray[Number]:

@@ -34,7 +34,7 @@ def track(n_workers: int, host: str) -> Iterator[Arguments]:
 
 @contextmanager
 def start_tracking(n_workers: int, host: str) -> Iterator[Future[Arguments]]:
-    """A future of these arguments: the process takes seconds to start."""
+    """Like `track`, but a future of the arguments: the process takes seconds to start."""
     process, name = TrackerProcess.running(), uuid4().hex
     found: Future[Arguments] = Future()
 
@@ -53,7 +53,7 @@ def start_tracking(n_workers: int, host: str) -> Iterator[Future[Arguments]]:
 
 
 class TrackerProcess:
-    """Starts the process when it is first needed, and again if it has ended."""
+    """The process that runs trackers; started when first needed, and again if it has ended."""
 
     _current: TrackerProcess | None = None
     _lock = Lock()
@@ -109,7 +109,7 @@ class TrackerProcess:
 
 
 def main() -> None:
-    """Start a tracker for each line that is a number of workers, and end it on request."""
+    """Read requests, one JSON object per line, to start a tracker or to end one."""
     from xgboost.tracker import RabitTracker
 
     # From here on it would only print why it ends, which the workers report themselves.

@@ -67,8 +67,8 @@ class XGBoostComm:
         Parameters
         ----------
         arguments
-            Arguments of ``xgboost.collective.init``: those that ``worker_args`` of a tracker
-            returns, and ``dmlc_timeout``, the number of seconds that a worker waits for another.
+            Arguments of ``xgboost.collective.init``: the output of a tracker's ``worker_args``,
+            and ``dmlc_timeout``, the number of seconds that a worker waits for another.
 
         Raises
         ------

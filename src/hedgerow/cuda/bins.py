@@ -53,9 +53,9 @@ class DeviceTrees:
     weights : (T,) float64
         Factor of the values of its leaves.
     starts : (K + 1,) int32
-        Trees of output k are [k] to [k + 1] - 1.
+        Output k has the trees ``starts[k]`` to ``starts[k + 1] - 1``.
     groups : (n + 1,) int32
-        Blocks of threads have the outputs [i] to [i + 1] - 1.
+        Group i of thread blocks has the outputs ``groups[i]`` to ``groups[i + 1] - 1``.
     capacity : int
         Number of nodes that fit into a block; 0: trees are too large.
     """
@@ -78,7 +78,7 @@ class DeviceTrees:
         weights: NDArray[np.float64],
         starts: NDArray[np.int32],
     ) -> DeviceTrees:
-        """Copy what is known of trees whose nodes are on a device."""
+        """Copy everything but the nodes, which are on the device already."""
         capacity = max(FEW_NODES, int(sizes.max(initial=0)))
         if capacity * STEP_BYTES > device.shared_bytes:
             capacity = 0
@@ -106,7 +106,7 @@ class DeviceBins:
     Attributes
     ----------
     by_row : (n_rows, 4 n_words) uint8
-        Four columns are a word.
+        Bins; a word consists of four columns.
     n_words : int
         Number of words.
     may_miss : (C,) bool
@@ -184,7 +184,7 @@ class DeviceBins:
         self.add_trees(DeviceTrees.put(device, nodes, first, sizes, weights, starts), scores, out)
 
     def add_trees(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> None:
-        """The same with any trees that are on the device."""
+        """Like `add_forest`, for trees that are on the device."""
         n_rows, n_groups = self.layout.n_rows, len(trees.groups) - 1
         most = max(1, BLOCKS * self.device.n_multiprocessors // n_groups)
         n_blocks = max(1, min(-(-n_rows // THREADS), most))
@@ -196,9 +196,9 @@ class DeviceBins:
         )  # fmt: skip
 
     def add_round(self, trees: DeviceTrees, scores: DeviceArray, out: DeviceArray) -> bool:
-        """The same with one tree of each output, (K, n) nodes; False: they are too large for it.
+        """Like `add_trees`, for one tree per output, (K, n) nodes; False if they are too large.
 
-        Faster with many outputs: neighbouring threads read the same row.
+        It is faster with many outputs: neighbouring threads read the same row.
         """
         n_outputs, n_nodes = trees.nodes.shape[:2]
         together = min(

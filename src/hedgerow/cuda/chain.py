@@ -55,9 +55,9 @@ class DeviceChain:
     Parameters
     ----------
     device
-        Where they are.
+        Where the sequences are stored.
     layout
-        Where on the device.
+        The rows of their positions on the device.
     n_labels
         Number of labels, K.
     codes : (N,) int32, optional
@@ -72,7 +72,7 @@ class DeviceChain:
     Attributes
     ----------
     marginals : (n_rows, K) float64
-        Of what was measured last.
+        Those of the last measurement.
     gammas : (n_rows,) float32
         How strongly labels depend on each other, see `hedgerow.boosting.curvature`.
     labels : (n_rows,) int8
@@ -188,7 +188,8 @@ class DeviceChain:
     ) -> None:
         """Launch a measurement.
 
-        ``fill`` launches what fills the scores before, and is the same each time for these scores.
+        ``fill``, if given, launches kernels that fill the scores first. As launches are recorded
+        once and then repeated, it must launch the same kernels in every call with the same array.
         """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         self._recorded(scores, self.weighted if by_position else None, fill)()
@@ -283,12 +284,15 @@ class DeviceChain:
             )  # fmt: skip
 
     def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
-        """The most probable labellings, (n_rows,) int8, until the next call or measurement."""
+        """The most probable labellings, (n_rows,) int8.
+
+        The next call or measurement overwrites them.
+        """
         self.device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         return self._launch_viterbi(scores)
 
     def _launch_viterbi(self, scores: DeviceArray) -> DeviceArray:
-        """The same, with scores of label pairs that are already on the device."""
+        """Like `viterbi`, with scores of label pairs that are already on the device."""
         device, n_rows = self.device, self.layout.n_rows
         if self._decoded is None:
             self._best = device.empty((n_rows, self.n_labels), np.uint8)
@@ -311,7 +315,7 @@ class DeviceChain:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Derivatives of marginals, (N, K), and of expected label pairs, (K, K), along a direction.
 
-        The scores are those that were measured last; the direction, (N, K), is in these scores.
+        The scores are those that were measured last; the direction is a change of them, (N, K).
         """
         device, rows, shape = self.device, self.layout.rows, self.marginals.shape
         n_blocks, n_arcs = self._n_sequence_blocks, self.n_labels**2
@@ -394,7 +398,7 @@ class DeviceChain:
         positions: NDArray[np.int64],
         rows: DeviceArray,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Likewise; the losses of these sequences, and the sums of label pairs."""
+        """Like `_repair`; returns the losses of these sequences, and the sums of label pairs."""
         assert self.codes is not None
         codes, weights = self.codes[positions], weighted.weights[positions]
         found = weighted_forward_backward(part, codes, weights)
@@ -418,7 +422,7 @@ class DeviceChain:
 
 
 def cut_runs_of_pieces(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Where runs of pieces begin, and the last one ends; which runs each sequence has."""
+    """First piece of each run, and the end; first run of each sequence, and the end."""
     counts = -(-np.diff(starts) // RUN)
     run_starts = np.concatenate([[0], np.cumsum(counts)])
     inner = np.arange(run_starts[-1]) - np.repeat(run_starts[:-1], counts)

@@ -44,7 +44,7 @@ def find_device() -> CupyDevice:
 
 
 class CupyKernels(Kernels):
-    """Of a module that NVRTC has compiled."""
+    """The kernels of a module that NVRTC has compiled."""
 
     def __init__(self, device: CupyDevice, module: Any) -> None:
         self.device, self.module = device, module
@@ -94,27 +94,27 @@ class CupyDevice(Device):
         self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
-        """From CuPy's pool of memory."""
+        """An array in CuPy's pool of memory."""
         with self.stream:
             return self.cupy.empty(shape, dtype)
 
     def clear(self, array: DeviceArray, byte: int = 0) -> None:
-        """On the GPU, asynchronously."""
+        """Set all bytes, asynchronously."""
         if array.nbytes:
             array.data.memset_async(byte, array.nbytes, self.stream)
 
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:
-        """Asynchronously, in stream order."""
+        """Copy an array to the GPU, asynchronously, in stream order."""
         out.set(array, stream=self.stream)
 
     def download(self, array: DeviceArray) -> NDArray[Any]:
-        """Wait for the GPU, and copy."""
+        """Wait for the GPU, and copy an array from it."""
         with self.stream:
             found: NDArray[Any] = array.get(stream=self.stream)
         return found
 
     def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
-        """To pinned memory; does not wait for later work."""
+        """Start copying an array to pinned memory; the function does not wait for later work."""
         cuda = self.cupy.cuda
         memory = cuda.alloc_pinned_memory(array.nbytes)
         copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
@@ -128,12 +128,12 @@ class CupyDevice(Device):
         return wait
 
     def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
-        """By CuPy."""
+        """Some rows of an array."""
         with self.stream:
             return array[rows]
 
     def put(self, array: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
-        """By CuPy."""
+        """Overwrite some rows of an array."""
         with self.stream:
             array[rows] = values
 
@@ -143,11 +143,11 @@ class CupyDevice(Device):
         return int(self.cupy.cuda.Device().mem_info[0]) + int(pool.free_bytes())
 
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
-        """A CUDA graph, from the second call on: the first call compiles kernels if needed."""
+        """Record the launches as a CUDA graph in the second call; the first compiles kernels."""
         return Recorded(self, steps)
 
     def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> CupyKernels:
-        """By NVRTC; CuPy caches compiled kernels in a folder of the user."""
+        """Compile with NVRTC; CuPy caches compiled kernels in a folder of the user."""
         more = ("--std=c++17", f"--fmad={'false' if exact else 'true'}")
         module = self.cupy.RawModule(code=source, options=(*more, *options), backend="nvrtc")
         return CupyKernels(self, module)

@@ -18,7 +18,7 @@ def count_share(share: float, n_features: int) -> int:
 
 
 def count_features_of_node(rules: GrowthRules, n_features: int) -> int:
-    """Number of its tree's features that a node may use; 0: all of them."""
+    """Number of features of a tree that each of its nodes may use; 0: all of them."""
     if rules.colsample_bynode >= 1:
         return 0
     of_tree = n_features

@@ -44,7 +44,7 @@ class Layout:
     begin : (n,) int64
         The first position of a piece.
     starts : (number of sequences that are not empty + 1,) int32, or None
-        The pieces of each such sequence; None if none is cut.
+        The first piece of each such sequence, and the end; None if no sequence is cut.
     """
 
     offsets: NDArray[np.int64]

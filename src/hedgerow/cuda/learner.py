@@ -72,7 +72,7 @@ class Tiles:
 
     @classmethod
     def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
-        """For columns with these numbers of bins, at some offsets."""
+        """The tiles for columns with these numbers of bins, at some offsets."""
         padded = np.full(4 * n_words, -2, np.int32)
         padded[: len(n_bins)] = n_bins
         ends = np.cumsum(padded + 2)  # plus a slot for missing values, and one for outside
@@ -101,9 +101,9 @@ class DeviceLearner:
     Parameters
     ----------
     device, bins
-        The columns, and where they are.
+        The bins of the columns, and the device that stores them.
     columns
-        What they are.
+        The columns.
     offsets
         Offsets in the window at which trees can split on columns.
     rules, sampling
@@ -112,8 +112,8 @@ class DeviceLearner:
         Weight of each position.
     identities : (S,) uint64, optional
         Identities of sequences, which draws depend on; None: their numbers.
-    rate : float
-        Factor of gammas above `modest`.
+    rate, modest : float
+        Gammas above `modest` are multiplied by `rate`, but remain at least `modest`.
     newton
         Whether to use curvatures.
     opposite
@@ -276,7 +276,7 @@ class DeviceLearner:
         self._grow()
 
     def _derive(self, inputs: TreeInputs) -> None:
-        """Derivatives, and how large they are."""
+        """Compute derivatives, and their largest values."""
         launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
         n_blocks = self._partial.shape[1]
         launch(
@@ -308,7 +308,7 @@ class DeviceLearner:
         self._add(self._whole_trees, scores, out)
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
-        """Add the values of trees to scores; those launched last are still on the device."""
+        """Add the values of trees to scores; trees launched last are not copied again."""
         grown = self._grown
         if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
             self.bins.add_forest(forest, scores, out)

@@ -23,12 +23,13 @@ __all__ = ["DeviceScores", "DeviceScoring"]
 
 
 class DeviceScores(RunningScores):
-    """Those of trees on the input, by row of a layout.
+    """Scores by trees on the input, by row of a layout.
 
     Parameters
     ----------
     start
-        The corresponding arrays on the CPU.
+        Scores of the same sequences on the CPU, from before the first round; only their bounds and
+        trellis are used.
     bins
         The bins for walking trees.
     by_row : (n_rows, K)
@@ -52,22 +53,22 @@ class DeviceScores(RunningScores):
         return self.bins.device.download(self.by_row)[self.bins.layout.rows]
 
     def twin(self) -> DeviceScores:
-        """On the same device."""
+        """Other scores of the same sequences on the same device, not filled yet."""
         by_row = self.bins.device.zeros(self.by_row.shape, np.float64)
         return DeviceScores(self.start, self.bins, by_row)
 
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:
-        """Those of the device."""
+        """The array on the device."""
         return (self.by_row,)
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """By kernels."""
+        """Fill ``out`` with the scores plus the values of trees, on the device."""
         assert isinstance(out, DeviceScores)
         self.bins.add_forest(trees, self.by_row, out.by_row)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """All at once, on the CPU."""
+        """All sequences in one run, on the CPU."""
         yield replace(self.start, nodes=self.nodes, arcs=arcs)
 
 

@@ -52,7 +52,7 @@ class CudaTrainer(BoostingTrainer):
     def _prepare_trees(
         self, settings: Settings, binned: Binned
     ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
-        """On the device of the scores."""
+        """What trains trees, on the device of the scores."""
 
         def train(bound: PatternBound, scores: RunningScores) -> TreeTraining[Any, Any]:
             assert isinstance(scores, DeviceScores)

@@ -35,7 +35,7 @@ class DeviceFound(ABC):
     """Measurements of scores, and expected counts of labels."""
 
     loss: float
-    """Weights included."""
+    """The loss of all positions, weights included."""
     expected: Expected
     chain: DeviceChain
     targets: Targets
@@ -50,20 +50,23 @@ class DeviceFound(ABC):
         return self.slopes()[1]
 
     def probabilities(self) -> NDArray[np.float64]:
-        """A copy of the marginals, (N, K), valid until the next measurement."""
+        """A copy of the marginals, (N, K); must be called before the next measurement."""
         marginals = self.chain.device.download(self.chain.marginals)
         return marginals[self.chain.layout.rows]
 
     @abstractmethod
     def slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-        """Slopes of the scores of labels, (N, K), None: from counts; and of label pairs."""
+        """Slopes of the scores of labels, (N, K), and of label pairs.
+
+        None instead of the former: the device computes them from expected and observed counts.
+        """
 
 
 class DeviceExpectations(DeviceFound):
     """The likelihood: slopes are expected minus observed counts."""
 
     def slopes(self) -> tuple[None, NDArray[np.float64]]:
-        """Those of the scores of labels are computed on the device."""
+        """None, as the device computes slopes of labels; and the slopes of label pairs."""
         return None, self.arc_sums - self.targets.arc_counts
 
 
@@ -83,7 +86,7 @@ class DeviceMarginals(DeviceFound):
 
 
 class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
-    """Of trees on the input.
+    """Training of trees on the input, on a device.
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     def start_measuring(
         self, objective: TrainingObjective, arcs: NDArray[np.float64], following: int | None
     ) -> None:
-        """Launch all kernels, and those that grow the trees of the round that follows."""
+        """Launch all kernels of the measurement, and those that grow the next round's trees."""
         by_row, of_marginals = self.proposed.by_row, isinstance(objective, OfMarginals)
         fill = partial(self.learner.add_next, self.scores.by_row, by_row)
         self.chain.launch(by_row, arcs, by_position=not of_marginals, fill=fill)
@@ -154,7 +157,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
             self._following = self._launch_trees(following)
 
     def propose(self, trees: Forest) -> None:
-        """Trees that were just grown are still on the device, and may have been added there."""
+        """Propose scores with more trees, unless the device has already added them."""
         if self._begun is None or not (trees.tree_weights == 1.0).all():
             self._begun = None
             self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
@@ -166,7 +169,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         arcs: NDArray[np.float64],
         round_number: int | None,
     ) -> DeviceFound:
-        """All at once."""
+        """Measure all sequences at once."""
         chain, targets = self.chain, self.targets
         by_row, by_position = scores.by_row, not isinstance(objective, OfMarginals)
         has_begun = self._has_begun(scores, arcs)
@@ -205,7 +208,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         raise NotImplementedError
 
     def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:
-        """For the likelihood, slopes of the scores of labels are computed on the device."""
+        """Slopes and curvatures; for the likelihood, the device computes those of labels."""
         sums, (nodes, arcs), unit = self.trellis.pattern_sums, found.slopes(), 1.0
         patterns = sums(arcs)
         weighted = self.chain.weighted
@@ -219,7 +222,7 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
 
     def start_growing(self, round_number: int) -> None:
-        """Launch all kernels, unless they were launched with the measurement."""
+        """Launch the kernels that grow trees, unless `start_measuring` has done so."""
         if self._following is None:
             self._following = self._launch_trees(round_number)
         self._growing, self._following = self._following, None
@@ -240,5 +243,5 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         objective: TrainingObjective,
         arcs: NDArray[np.float64],
     ) -> int:
-        """On the device, where they were counted when they were measured."""
+        """Number of correct training labels, which the device counted with the measurement."""
         return found.expected.n_right

@@ -28,7 +28,7 @@ class WeightedLikelihood:
     Attributes
     ----------
     slopes : (n_rows, K) float64
-        Expected minus observed counts, of what was measured last.
+        Expected minus observed counts of the last measurement.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class WeightedLikelihood:
         labels: DeviceArray,
         lost: DeviceArray,
     ) -> None:
-        """Process all sequences that are in range, and mark those that lose precision here."""
+        """Process all sequences that are not marked in ``lost``; mark those that lose precision."""
         self.device.clear(self._pairs)
         self.kernels.launch(
             "weigh_positions", self.n_blocks, 32, scores, factors, *sequences, labels,
@@ -66,7 +66,7 @@ class WeightedLikelihood:
         )  # fmt: skip
 
     def sum_up(self, lost: DeviceArray, found: DeviceArray) -> None:
-        """Write the loss, the number of sequences out of range, and sums of label pairs."""
+        """Write the loss, the number of sequences marked in ``lost``, and sums of label pairs."""
         launch, n_sequences, n_arcs = self.kernels.launch, self.n_sequences, self.n_arcs
         launch("sum_losses", 1, 256, self._losses, lost, n_sequences, found[:2])
         launch(

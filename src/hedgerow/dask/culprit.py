@@ -28,8 +28,7 @@ def name_culprit(
     Returns
     -------
     Exception
-        The error of that group alone, of the same kind; or `error` if no partition alone raises
-        one.
+        The error of that group, of the same type; or `error` if no partition alone raises one.
     """
     for portion in portions:
 
@@ -53,7 +52,7 @@ def name_culprit(
 
 
 def _first_bad(n_groups: int, try_groups: Callable[[int, int], Any]) -> int:
-    """The first group whose data, together with those before it, raise; by bisection."""
+    """The first group that, with all groups before it, raises an error; by bisection."""
     good, bad = 0, n_groups  # the first `good` groups raise no error, the first `bad` groups do
     while bad - good > 1:
         middle = (good + bad) // 2

@@ -222,7 +222,7 @@ class OnDask(_Base):
         return self._predict_frame("predict_marginals", X, given)
 
     def _predict_frame(self, method: str, X: Any, given: dict[str, Any], **options: Any) -> Any:
-        """Call a method for each partition; other arguments would have to be divided like X."""
+        """Call a method for each partition; arguments that would be divided like X are refused."""
         _check_not_given(**given)
         check_fitted(self)
         return predict_frame(self._ordinary(), X, method, options)

@@ -43,7 +43,8 @@ class Job:
     arguments : dict
         Further arguments of its method `fit`.
     topic : str
-        Dask topic on which workers report that they are connected, and the first its progress.
+        Dask topic on which workers report that they are connected, and the first worker reports
+        its progress.
     """
 
     crf: Estimator
@@ -69,7 +70,7 @@ class Outcome:
 
 
 def common_warnings(outcomes: Sequence[Outcome]) -> list[tuple[str, type[Warning]]]:
-    """Warnings that every worker issues: a column may look suspicious in a part of the data."""
+    """Warnings that all workers issue: a column may look suspicious in a part of the data only."""
     found = dict.fromkeys(outcomes[0].warnings)
     return [each for each in found if all(each in outcome.warnings for outcome in outcomes)]
 

@@ -26,15 +26,19 @@ GRACE, SHARE = 5.0, 0.25
 
 
 def answer_time(timeout: float) -> int:
-    """Whole seconds that a worker waits for another, short enough for the client to notice."""
+    """Whole seconds that a worker waits for another one.
+
+    It is shorter than the client's timeout, so that the client learns which worker failed before it
+    gives up.
+    """
     return max(1, round(timeout - _grace(timeout)))
 
 
 def find_workers(client: Client) -> dict[str, Any]:
     """What the scheduler knows about each worker, by its address.
 
-    Not by `Client.scheduler_info`: the client refreshes what that returns in the background, at
-    times without any workers.
+    `Client.scheduler_info` is not used: the client refreshes what it returns in the background,
+    and at times it contains no workers.
     """
     found: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return found
@@ -126,7 +130,7 @@ class Watch:
 
 
 def _error_of(task: Any, address: str) -> LostContactError | None:
-    """The error of a finished task if it is a consequence of others; raises any other error."""
+    """The error of a finished task if another worker caused it; raises any other error."""
     if task.status == "finished":
         return None
     error = task.exception() if task.status == "error" else None

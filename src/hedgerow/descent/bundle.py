@@ -18,8 +18,8 @@ sum to 1, minimise
 
 Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower bound.
 
-If weights have different penalties, products of vectors are stored by penalty, and the formulas
-hold for the sum over the penalties of each of their terms. The pull is the same for all.
+If weights have different penalties, a term with lambda is a sum over groups of weights with equal
+penalties, each with its own lambda; products are stored by group. The pull is the same for all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEMORY = 50
 # Minimum and maximum share of the gap that the model must promise to close; doubling the pull about
 # halves it.
 PROMISE = (0.35, 0.75)
-# Number of scalars per plane.
+# Arrays with one number per plane.
 BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares")
 # Arrays per penalty: one number, one per plane, one per pair of planes.
 BY_GROUP = ("squares", "at_centre", "gram")
@@ -55,8 +55,8 @@ def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Desce
     """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` returns value and subgradient.
 
     `bundle` is the state so far. Stops after `max_iter` iterations, each of which evaluates the
-    risk once, or when the loss is known to be within `tol` times itself of the minimum. Yields the
-    best weights so far.
+    risk once, or when the gap between the loss and its lower bound is at most `tol` times the loss.
+    Yields the best weights so far.
     """
     while len(iterations.losses) < iterations.max_iter and not bundle.is_within(iterations.tol):
         bundle.evaluate(risk, bundle.next_point())
@@ -128,7 +128,7 @@ class Bundle:
         return self._planes.centre
 
     def is_within(self, tol: float) -> bool:
-        """Whether no weights can have a loss that is lower by more than `tol` times the best."""
+        """Whether the gap between the loss and its lower bound is at most `tol` times the loss."""
         return self.loss - self.bound <= tol * abs(self.loss)
 
     def evaluate(self, risk: Risk, point: Vector) -> None:

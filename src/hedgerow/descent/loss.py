@@ -125,9 +125,9 @@ class LinearLoss:
     def of(
         self, objective: TrainingObjective, *, penalised: bool = True
     ) -> Callable[[Vector], tuple[float, Vector]]:
-        """The loss of an objective as a function of the weights: its value, and its gradient.
+        """The loss of an objective, as a function that returns its value and its gradient.
 
-        Without the penalty if `penalised` is False.
+        The penalty is included unless `penalised` is False.
         """
         strength = self.reg_lambda if penalised else 0.0
 
@@ -295,7 +295,7 @@ class _Sums:
             part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
 
     def finish(self) -> None:
-        """Write all sums, of all workers, to the gradient, those over arcs as sums of patterns."""
+        """Write the sums of all workers to the gradient; sums over arcs become sums of patterns."""
         self._labels.write(self._sums.attributes, self._n_threads)
         if self._edges is not None:
             self._edges.write(self._sums.edges, self._n_threads)
@@ -310,7 +310,7 @@ class _Sums:
             sums.biases[...] = grid.share(sums.biases, self._comm)
 
     def _share(self, sums: Vector, layout: WeightLayout) -> None:
-        """Add up the sums of the workers, each attribute on the grid of its values."""
+        """Add up the sums of the workers, those of each attribute on a grid for its values."""
         of_weights = layout.attribute_of_weight()
         powers = 1.0 if self._powers is None else self._powers[of_weights]
         sums[...] = SumGrid(self._bound).share(sums / powers, self._comm) * powers

@@ -37,7 +37,7 @@ def minimize_l1(
 ) -> Descent:
     """Minimise ``loss(w) + sum(reg_alpha * |w|)``; weights may have penalties of their own, (W,).
 
-    Everything else is as for `hedgerow.lbfgs.minimize`. The metric is that of the loss without the
+    Everything else is as for `hedgerow.lbfgs.minimize`. The metric is about the loss without the
     penalty.
     """
 
@@ -74,9 +74,10 @@ def minimize_l1(
 
 
 def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vector) -> Vector:
-    """Slopes of loss and penalty; at zero, where there are two, those towards the steeper descent.
+    """Slopes of loss plus penalty, (W,).
 
-    Zero if both sides are uphill.
+    The penalty of a weight has a kink at zero: there, the slope is that of the side on which the
+    loss decreases, or 0 if it increases on both sides.
     """
     excess = np.abs(gradient) - reg_alpha
     at_zero = np.where(excess > NEGLIGIBLE * reg_alpha, np.sign(gradient) * excess, 0.0)
@@ -86,7 +87,7 @@ def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vecto
 def _ray(
     penalised: Loss, weights: Vector, direction: Vector, orthant: Vector
 ) -> Callable[[float], Point]:
-    """The point at this step size: weights that would leave the orthant become zero."""
+    """A function from step size to point: weights that would leave the orthant become zero."""
 
     def at(size: float) -> Point:
         point = size * direction

@@ -89,14 +89,16 @@ class Scaling:
         return weights if self.weights is None else weights * self.weights
 
     def unscale(self, weights: Vector) -> Vector:
-        """Weights in the units of the attributes; gradients the other way."""
+        """Weights in the units of the attributes.
+
+        The same division converts gradients to the units of training.
+        """
         return weights if self.weights is None else weights / self.weights
 
     def divide_penalty(self, reg_lambda: float | Vector) -> float | Vector:
         """Strength of the L2 penalty for weights in the units of training, of all or of each, (W,).
 
-        At least a share of `reg_lambda` that makes no difference to the loss, but is not lost in
-        rounding errors.
+        A minimum, too small to change the loss, keeps penalties from vanishing in rounding errors.
         """
         if self.weights is None:
             return reg_lambda

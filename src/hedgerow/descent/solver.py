@@ -36,8 +36,8 @@ class Plan:
     stages : sequence of TrainingObjective
         Objective of each stage.
     warm_iter, max_iter : int
-        Maximum number of iterations of the first stage if it is a warm-up, otherwise 0; and of all
-        others.
+        Maximum number of iterations of the warm-up, which is the first stage (0: there is none),
+        and of all other stages together.
     tol : float
         Tolerance, see `hedgerow.lbfgs.Iterations` and
         `hedgerow.descent.bundle.minimize_bundle`.
@@ -63,8 +63,8 @@ class Plan:
     ) -> Plan:
         """Begin with up to `warm_iter` iterations for the likelihood.
 
-        Its curvature is the initial estimate for that of the objective. Accuracy comes after
-        smoother stages.
+        The curvature found there is the initial estimate for the objective. Objectives such as
+        accuracy have several stages, the smoothest first.
         """
         warm: list[TrainingObjective] = [Likelihood()] if warm_iter > 0 else []
         return cls(warm + objective.stages(), warm_iter, max_iter, tol, reg_alpha)
@@ -146,7 +146,7 @@ class Solver(Update[Attributed]):
 
     @property
     def n_warm(self) -> int:
-        """Number of iterations of the warm-up stage; so far, while it lasts."""
+        """Number of iterations of the warm-up stage so far."""
         done = self.state.done[: self.plan.n_warm]
         return self.n_done if len(done) < self.plan.n_warm else sum(done)
 
@@ -160,7 +160,7 @@ class Solver(Update[Attributed]):
         return loss.of(self.plan.stages[-1])(weights)[0] + float(sizes.sum())
 
     def advance(self) -> bool:
-        """Do one iteration; False if the loss has converged, or there were enough."""
+        """Do one iteration; False if the loss has converged, or after the last iteration."""
         found = next(self._steps, None)
         if found is not None:
             self.state.weights, self._present_loss = found
@@ -171,7 +171,7 @@ class Solver(Update[Attributed]):
         return {"loss": self._present_loss}
 
     def score(self, sequences: Attributed) -> Iterator[Scores]:
-        """With the weights of the last iteration."""
+        """Scores with the weights of the last iteration."""
         return self._score(sequences, self.state.weights)
 
     def _score(self, sequences: Attributed, weights: Vector) -> Iterator[Scores]:
@@ -191,7 +191,7 @@ class Solver(Update[Attributed]):
         )
 
     def score_kept(self, sequences: Attributed) -> Iterator[Scores]:
-        """With the kept weights."""
+        """Scores with the kept weights."""
         return self._score(sequences, self.state.kept_weights)
 
     def keep(self) -> None:

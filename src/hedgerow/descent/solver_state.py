@@ -51,7 +51,7 @@ class SolverState:
 
     @classmethod
     def begin(cls, weights: Vector) -> SolverState:
-        """Before the first iteration."""
+        """The state before the first iteration."""
         return cls(weights, weights, build_metric(len(weights)))
 
     @property
@@ -60,7 +60,7 @@ class SolverState:
         return sum(self.done) + len(self.losses)
 
     def turn(self, found: Minimum) -> None:
-        """Continue with the next stage from where one ended."""
+        """Begin the next stage, from the weights at the end of the last one."""
         self.weights = found.weights
         self.done.append(found.n_iter)
         self.losses.clear()

@@ -111,19 +111,22 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         return Attributed(rows, sequences.offsets, sequences.parents, adders)
 
     def begin(self) -> Solver:
-        """Start at zero, or at the weights of another model."""
+        """A solver that starts at zero, or at the weights of ``init``."""
         weights = np.zeros(self.n_weights)
         if self.init is not None:
             weights = start_from(self.init, self.data, self.layout)
         return self._solve(SolverState.begin(self.scaling.scale(weights)))
 
     def resume(self, state: State) -> Solver:
-        """Continue after the iterations of a checkpoint."""
+        """A solver after the iterations of a checkpoint."""
         penalty = self.scaling.divide_penalty(self.penalties)
         return self._solve(SolverState.unpack(state, self.n_weights, self.plan.stages, penalty))
 
     def renew(self, seed: int, share: float) -> DescentTrainer:
-        """Nothing is random; all attributes are kept, so that those named by parameters exist."""
+        """The same trainer for a share of the sequences.
+
+        All attributes are kept, so that those named by parameters exist; nothing is random.
+        """
         crf = copy(self.crf)
         crf.min_count, crf.min_pattern_count = 0, round(share * crf.min_pattern_count)
         return DescentTrainer(crf, self.objective)
@@ -147,8 +150,8 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             )
             if plan.stages[-1].has_kinks:
                 return (
-                    "no weights were learned: training for the likelihood did not change them, and "
-                    "the objective is not differentiable there; check the penalties, "
+                    "no weights were learned: training stopped where it began, since the objective "
+                    "is not differentiable there; check the penalties, "
                     f"reg_lambda and reg_alpha, and {columns} for extreme values"
                 )
             gradient = ", and check the gradient of the objective"

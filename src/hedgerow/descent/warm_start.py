@@ -51,7 +51,10 @@ def _copy(
     attributes: NDArray[np.int64],
     outputs: NDArray[np.int64],
 ) -> None:
-    """``attributes``: old number of each new one; ``outputs``: new code of each old one."""
+    """Copy the weights that both layouts have.
+
+    ``attributes``: old number of each new attribute; ``outputs``: new code of each old output.
+    """
     old_keys = _keys(old_layout.attribute_of_weight(), outputs[old_layout.outputs], new_layout)
     new_attributes = attributes[new_layout.attribute_of_weight()]
     new_keys = _keys(new_attributes, new_layout.outputs, new_layout)

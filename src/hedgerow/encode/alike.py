@@ -1,4 +1,4 @@
-"""Encoding of an X that must match the one that a model is or was fitted on."""
+"""Encoding of an X that must match the training data of a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def encode_alike(
 
     Named columns may be in any order.
 
-    ``name`` is that of the model in messages. The other parameters are those of `encode`.
+    ``name`` is the name of the model in messages. See `encode` for the other parameters.
     """
     given = encode(
         X,

@@ -53,9 +53,9 @@ def read_plain_arrays(blocks: list[Any], n_threads: int = 1) -> Sequences | None
 def join_plain_arrays(
     blocks: list[Any], dtype: np.dtype[Any], n_threads: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[Any]] | None:
-    """Concatenate C-contiguous arrays of numbers of one dtype and with the same columns, if any.
+    """Concatenate C-contiguous 1-D or 2-D arrays of one dtype with the same number of columns.
 
-    Returns their lengths, and all rows with a dtype that represents them; None for other arrays.
+    Returns their lengths, and all rows converted to `dtype`; None if the arrays are not like that.
     Adjacent pieces of one array, as returned by `numpy.split`, are not copied.
     """
     first = blocks[0]

@@ -44,9 +44,9 @@ def kind_of_values(values: Iterable[Any]) -> CategoryKind:
 
 
 def category_of(value: Any) -> str:
-    """The text of a value; for ``Decimal("1.00")`` and ``-0.0`` that of an equal int or float.
+    """The text of a value; for numbers such as ``Decimal("1.00")``, of an equal int or float.
 
-    So the lookup of any equal number finds it.
+    So the lookup of any equal number finds the category.
     """
     text = str(value)
     if not is_number(value):
@@ -60,10 +60,11 @@ def category_of(value: Any) -> str:
 
 
 def other_spellings(value: Any) -> tuple[str, ...]:
-    """Other spellings of the category of an equal number: ``1.0`` for ``1``, ``1`` for ``1.0``.
+    """Texts of equal numbers, other than `category_of`: ``1.0`` for ``1``, ``1`` for ``1.0``.
 
-    Older model files contain the text of each number, such as ``1.00``. Empty for everything that
-    is not a number.
+    A model may know the number by one of them: because it was another type in training, or because
+    older model files contain the text as it was, such as ``1.00``. Empty for everything that is not
+    a number.
     """
     if not is_number(value):
         return ()
@@ -87,7 +88,7 @@ def _plain_spellings(number: Any) -> list[str]:
 def number_categories(
     column: Categorical, find: Callable[[str], int], known: Callable[[], Iterable[str]]
 ) -> NDArray[np.int32]:
-    """Find the categories of a column among those of a model.
+    """Find the categories of a column among the categories of a model.
 
     Warns if none of them is known and they are of a different kind. New words are normal, but
     numbers instead of words are suspicious.
@@ -128,7 +129,7 @@ def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
         return
     warn_user(
         f"column {column.name!r} has only categories that did not occur in training, such as "
-        f"{column.categories[0]!r}, so all of them are treated as missing; it was fitted on "
+        f"{column.categories[0]!r}, so all of them are treated as missing; the model was fitted on "
         f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; use the same "
         "values as in training",
         UserWarning,

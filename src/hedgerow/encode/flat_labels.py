@@ -39,7 +39,7 @@ def are_missing(labels: NDArray[Any], missing_label: Any = None) -> NDArray[np.b
 def repeat_weights(
     sample_weight: ArrayLike, lengths: list[int] | None, n_positions: int
 ) -> NDArray[np.float64]:
-    """Weights of the positions, (N,), from those of the sequences, or of the rows if X is flat."""
+    """Weights of the positions, (N,), from weights of the sequences, or of the rows of a flat X."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     n_expected, of = (n_positions, "row") if lengths is None else (len(lengths), "sequence")
     if weights.shape != (n_expected,):

@@ -17,7 +17,7 @@ def check_group_column(group_column: Any) -> None:
 def has_group_column(x: Any, group_column: str | int, n_others: int) -> bool:
     """Whether a sequence has the column of group ids in addition to this many others.
 
-    A named column is there or not; a numbered one is there if there is one column too many.
+    A numbered column is assumed to be there unless there are exactly `n_others` columns.
     """
     if isinstance(group_column, str):
         frame = nw.from_native(x, eager_only=True, pass_through=True)
@@ -32,7 +32,7 @@ def split_off_groups(
 ) -> tuple[Any, Any]:
     """Split off the column of group ids from a block of rows: the ids, and all other columns.
 
-    The parameters are those of `hedgerow.encode.set_apart.split_off`.
+    For the parameters see `hedgerow.encode.set_apart.split_off`.
     """
     found, rest = split_off(block, {GROUPS: group_column}, where, advice)
     return found[GROUPS], rest

@@ -27,7 +27,7 @@ def read_groups(
     n_rows : int
         Number of rows of the table.
     group_column : str, int or None
-        Its column that the ids come from, for messages.
+        The column of the table that contains the ids, for messages.
     table : str
         Name of the table in messages.
 
@@ -60,7 +60,7 @@ def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
 
 
 def name_sequences(sequences: Sequences, ids: list[Any], *, are_kept: bool) -> Sequences:
-    """Give sequences their ids; ids that merely number them are kept only if required."""
+    """Give sequences their ids; unless `are_kept`, ids that merely count sequences are dropped."""
     return replace(
         sequences,
         ids=ids if are_kept or not merely_count(ids) else None,

@@ -45,7 +45,7 @@ def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
     """Renumber items: the most frequent attribute first.
 
-    Equally frequent attributes are in the order in which they occur in the sequences, sorted by
+    Equally frequent attributes are in the order in which they occur if sequences are sorted by
     their digests. So numbers do not depend on the order of the sequences, and attributes that are
     frequent, or occur together, have neighbouring numbers, which makes training faster.
     """
@@ -61,7 +61,8 @@ def find_occurrences(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
-    A place does not depend on the order of the sequences; with several workers, the minimum counts.
+    A place is a number made from the digest of a sequence and the position in it, so it does not
+    depend on the order of the sequences. The first place is the smallest, also over workers.
     """
     from hedgerow import _core
 
@@ -76,7 +77,7 @@ def renumber_items(
 ) -> Sequences:
     """The same items with the numbers of another index.
 
-    Attributes that it does not have are added to it, or dropped.
+    Attributes that `other` does not have are added to it if `grow`, otherwise dropped.
     """
     assert sequences.sparse is not None
     names = index.names()

@@ -90,7 +90,10 @@ class NumberedNames(Sequence[Names], LazyAttributes):
         return joined
 
     def numbered_by(self, index: _core.StringIndex, grow: bool) -> Sequences:
-        """The sequences, numbered by another index; names that it lacks are added or dropped."""
+        """The sequences, numbered by another index.
+
+        Names that `index` does not have are added to it if `grow`, otherwise dropped.
+        """
         return renumber_items(self._items, self._index, index, grow)
 
     def __len__(self) -> int:

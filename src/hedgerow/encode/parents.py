@@ -88,7 +88,7 @@ class GivenParents:
         return replace(sequences, schema=schema, parents=reader.read(values))
 
     def write(self, sequences: Sequences) -> Any:
-        """Parents of sequences in this format, for an X of the same format."""
+        """Parents of sequences in this format: one array for a flat X, otherwise a list."""
         begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
         before = np.arange(sequences.n_positions) - begins - 1
         parents = before if sequences.parents is None else sequences.parents.astype(np.int64)

@@ -62,7 +62,7 @@ def encode(
     index : StringIndex, optional
         Names of the attributes; needed for dicts and attribute strings only.
     grow : bool
-        Whether attributes that are not in `index` are added to it, or dropped.
+        Whether attributes that are not in `index` are added to it; otherwise they are dropped.
     group_column : str or int, optional
         Name or number of the column of X with the group ids, instead of `groups`; an X without a
         column of this name needs `groups`. It is not a feature; in a list of sequences, where it is

@@ -71,7 +71,7 @@ class Rows:
         return _n_rows(self.block)
 
     def cut(self, block: Any) -> Any:
-        """Give a block with the same number of rows the format of X: a list, or one block.
+        """Turn a block of N rows into the format of X: a list of sequences, or one block.
 
         ``block`` is an array, a frame, wrapped or not, a sparse matrix or a list.
         """

@@ -1,4 +1,4 @@
-"""Schema: the columns in prediction must be those of training."""
+"""Schema: the columns in prediction must match the columns in training."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hedgerow.sequences import Schema
 def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
     """Raise ValueError unless a model that was fitted on one schema can read the other.
 
+    Names are compared if both have them. If only one has names (a DataFrame and an array), numeric
+    columns are matched by position.
+
     Parameters
     ----------
     fitted, new : Schema
-        The schema of the training data, and that of the new data.
+        The schemas of the training data and of the new data.
     model : str
         The model's name in messages, one word.
-
-    Names are compared if both have them. If only one has names (a DataFrame and an array), numeric
-    columns are matched by position.
     """
     if fitted.kind != new.kind:
         raise ValueError(
@@ -75,8 +75,8 @@ def _check_parents(fitted: Schema, new: Schema, model: str) -> None:
     """Check that both are chains, or both have parents."""
     if fitted.has_parents and not new.has_parents:
         raise ValueError(
-            f"{model} was fitted with parents, and X comes without; pass parents=..., or X with "
-            "the column that parents_column names. For a chain the parents are -1, 0, 1, ..."
+            f"{model} was fitted with parents, but X comes without parents; pass parents=..., or X "
+            "with the column that parents_column names. For a chain the parents are -1, 0, 1, ..."
         )
     if new.has_parents and not fitted.has_parents:
         raise ValueError(

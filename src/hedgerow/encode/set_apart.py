@@ -40,7 +40,8 @@ class Role:
     def argument_for(self, column: str | int) -> str:
         """How to pass the argument instead of a column that X does not have.
 
-        With a number, X is assumed to have the column: see `check_given_once`.
+        If the column is given by its number, the parameter must also be set to None, since
+        `check_given_once` assumes that X has this column.
         """
         unset = "" if isinstance(column, str) else f"set {self.parameter}=None and "
         return f"{unset}pass the argument {self.argument}"
@@ -61,9 +62,9 @@ def check_column(role: Role, column: Any) -> None:
 
 
 def check_given_once(block: Any, role: Role, column: str | int) -> None:
-    """Raise ValueError if X is known to have the column although the argument is given too.
+    """Raise ValueError if X has the column although the argument is given too.
 
-    This is known for a named column; with a number, X is assumed to have it.
+    X is assumed to have a column that is given by its number.
     """
     names = list(block.columns) if isinstance(block, nw.DataFrame) else []
     if isinstance(column, str) and column not in names:
@@ -135,7 +136,7 @@ def find_column(
     where: str,
     advice: str | None = None,
 ) -> int:
-    """Find the number of the column, from 0; `advice` is that of `split_off`."""
+    """Find the number of the column, from 0; for `advice` see `split_off`."""
     if names is not None and column in names:
         return names.index(column)
     if isinstance(column, str) and names is None:
@@ -174,5 +175,5 @@ def _check_apart(
     if n_columns == len(numbers):
         holds = " and of ".join(role.holds for role in columns)
         raise ValueError(
-            f"{where} has no column except that of {holds}, {named}; at least one feature is needed"
+            f"{where} has only the column of {holds}, {named}; at least one feature is needed"
         )

@@ -60,7 +60,7 @@ def warn_of_suspects(sequences: Sequences, model: str, sample_weight: Any = None
 
 
 def warn_of_indices(X: Any, **given: Any) -> None:
-    """Warn if what comes with a pandas DataFrame X has the same index, but in another order."""
+    """Warn if an argument has the index of the pandas DataFrame X, but in another order."""
     index = _index_of(X)
     for name, values in given.items():
         own = _index_of(values)
@@ -69,8 +69,8 @@ def warn_of_indices(X: Any, **given: Any) -> None:
         if own.is_unique and index.is_unique and index.isin(own).all():
             first, of_X = (each[:1].tolist()[0] for each in (own, index))
             warn_user(
-                f"{name} has the index of X in another order: it begins with {first!r}, that of X "
-                f"with {of_X!r}. Rows are matched by position, not by index; pass "
+                f"{name} has the index of X in another order: it begins with {first!r}, the "
+                f"index of X with {of_X!r}. Rows are matched by position, not by index; pass "
                 f"{name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
             )
 
@@ -126,12 +126,12 @@ def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:
         warn_user(
             f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence, "
             f"but column {column!r} looks like an id of sequences; pass groups=X[{column!r}] to "
-            f"fit, or {model}(group_column={column!r}). If it is one sequence, pass [X] and [y]"
+            f"fit, or {model}(group_column={column!r}). If X is one sequence, pass [X] and [y]"
         )
     elif n_rows > MOST_ROWS:
         warn_user(
             f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence; "
-            f"pass groups=..., an id for every row, to fit, or {model}(group_column=...). If it is "
+            f"pass groups=..., an id for every row, to fit, or {model}(group_column=...). If X is "
             "one sequence, pass [X] and [y]"
         )
 
@@ -182,7 +182,7 @@ def _last_word(name: str) -> str:
 
 
 def _warn_of_numbers(column: Categorical) -> None:
-    """Warn if text looks like numbers, except for a few marks of missing values."""
+    """Warn if categories look like numbers, except for a few marks of missing values."""
     if column.declared or column.kind == "bools" or not column.categories:
         return
     marks = [] if column.kind == "numbers" else _first_words(column.categories)
@@ -191,10 +191,15 @@ def _warn_of_numbers(column: Categorical) -> None:
         return
     but = f" but {' and '.join(map(repr, marks))}" if marks else ""
     first = next(text for text in column.categories if text not in marks)
+    found = (
+        f"column {column.name!r} holds numbers, such as {first}, as Python objects (dtype object)"
+        if column.kind == "numbers"
+        else f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
+        "but are stored as text"
+    )
     warn_user(
-        f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
-        "but are stored as text, so they are treated as categories; convert the "
-        "column to numbers, with an empty cell or NaN where there is none, such as "
+        f"{found}, so they are treated as categories; convert the column to numbers, with an empty "
+        "cell or NaN for a missing value, such as "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
         "a categorical dtype"
     )

@@ -46,9 +46,10 @@ class StoredTable:
 class TableStore:
     """Assembles parts of a table, of whole sequences, within a ``with`` block, into one X.
 
-    Numbers take 8 bytes each on disk, or 4 if all numeric columns are 32-bit floats or bools. Each
-    text column takes 4 bytes per position in memory; the names of sequences are in memory too. The
-    file is in the folder for temporary files, which ``TMPDIR`` sets.
+    Numbers take 8 bytes each on disk, or 4 if single precision represents all of them: floats of up
+    to 32 bits, integers of 8 or 16 bits, and bools. Each text column takes 4 bytes per position in
+    memory; the names of sequences are in memory too. The file is in the folder for temporary files,
+    which ``TMPDIR`` sets.
 
     Examples
     --------
@@ -79,9 +80,9 @@ class TableStore:
     def append(
         self, frame: Any, offsets: Sequence[int] | NDArray[np.int64], ids: list[Any]
     ) -> None:
-        """Take the features of further sequences: a DataFrame of any library.
+        """Append sequences, whose features are in a DataFrame of any library.
 
-        `offsets` are their bounds among its rows, `ids` their names.
+        `offsets` are the bounds of the sequences in the rows, `ids` their names.
         """
         if len(offsets) == 1:
             return

@@ -255,7 +255,7 @@ def _signed(number: float) -> str:
 
 
 def _align(rows: list[tuple[str, str, str, str]]) -> list[str]:
-    """Rows of four texts as lines; only features have the last two."""
+    """Align rows of four texts as lines; the last two are empty except for features."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     name_width = max(len(name) for _, name, offset, _ in rows if offset)
     return [

@@ -40,7 +40,7 @@ class Contributions(NamedTuple):
     bias : float
         See `Explanation`.
     features, transitions : Table
-        Those of an `Explanation`; features in no particular order.
+        As in an `Explanation`, but features are in no particular order.
     """
 
     bias: float
@@ -94,7 +94,7 @@ class Place:
     ) -> Explanation:
         """Compute the explanation; `bias` and `features` add up to the scores of the position.
 
-        If features contribute to arcs, the arcs into the position are included.
+        With ``explains_arcs``, the features also explain the scores of arcs into the position.
         """
         label, against = pair
         part, position = self.part, self.position
@@ -214,7 +214,7 @@ class Place:
         return float(edges.ravel()[arc]) if arc >= 0 else 0.0
 
     def _without_what_follows(self, relatives: Relatives) -> Place:
-        """The same position in the sequence that ends with it."""
+        """The same place in the sequence without the positions after it."""
         part, kept = self.part, relatives.without_descendants()
         parents = None
         if part.parents is not None:

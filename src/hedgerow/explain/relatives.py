@@ -32,7 +32,7 @@ class Relatives:
 
     @classmethod
     def of(cls, part: Scores, position: int) -> Relatives:
-        """The relatives of a position of the only sequence in `scores`."""
+        """The relatives of a position of the only sequence in `part`."""
         parents = np.arange(-1, part.n_positions - 1)
         return cls(position, parents if part.parents is None else part.parents.astype(np.int64))
 
@@ -58,7 +58,7 @@ class Relatives:
         return len(self.path(self.position, len(self.parents))) - 1
 
     def path(self, end: int, reach: int) -> list[int]:
-        """The path to a position from an ancestor, this many generations above, or the root."""
+        """The path to ``end`` from its ancestor ``reach`` generations above, or from the root."""
         path = [end]
         while len(path) <= reach and (above := int(self.parents[path[-1]])) >= 0:
             path.append(above)

@@ -1,8 +1,9 @@
 """Default attributes of CoNLL columns, if there is no template.
 
-Every column at up to two positions before and after, pairs of neighbouring cells of a column,
-triples for all columns but the first, pairs of columns; and prefixes, suffixes and the shape of the
-first column, which usually contains words.
+They are: every column at the position and up to two positions before and after it; pairs of
+neighbouring cells of a column, and triples for all columns but the first; pairs of columns; and
+the lower-case text, prefixes, suffixes and the shape of the first column, which usually contains
+words.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _cut_at_blanks(source: Source, n_lines: int) -> Iterator[bytes]:
 
 
 def _last_blank(data: bytes, n_searched: int) -> int:
-    """End of the last blank line; 0 without one. The first bytes are known to have none."""
+    """End of the last blank line, or 0; the first `n_searched` bytes are known to have none."""
     start = max(0, n_searched - 2)
     end = max(data.rfind(b"\n\n", start) + 2, data.rfind(b"\n\r\n", start) + 3)
     if end > 3:

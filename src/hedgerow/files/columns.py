@@ -17,7 +17,7 @@ def find_column(columns: Sequence[str], which: int | str, path: Path) -> int:
     columns
         Names of all columns.
     which
-        A name, or a number: from 0, or from the end if it is negative; also as a string.
+        A name, or a number (which may be a string): from 0, or from the end if it is negative.
     path
         The file, for the message of a `FileError`.
     """
@@ -33,7 +33,7 @@ def find_column(columns: Sequence[str], which: int | str, path: Path) -> int:
 
 
 def check_named_once(columns: Sequence[str], used: Iterable[str], path: Path) -> None:
-    """Raise `FileError` if one of the names in `used` is that of several columns."""
+    """Raise `FileError` if several columns have the same name, and it is in `used`."""
     counts = Counter(columns)
     for name in used:
         if counts[name] > 1:

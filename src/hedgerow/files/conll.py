@@ -3,8 +3,8 @@
 Cells are separated by white space or, if a file has tabs, by tabs. Some lines are not positions:
 ``-DOCSTART-`` lines; comments (lines that begin with ``#``, come before the first position of a
 sequence and have a different number of columns); and in CoNLL-U files the lines of multiword tokens
-and empty nodes. If columns are added, the latter get ``_`` there, and a comment with column names
-gets the new names; all other such lines are written unchanged.
+and empty nodes. If columns are added, multiword tokens and empty nodes have ``_`` in them, and the
+new names are added to a comment with column names; all other such lines are written unchanged.
 """
 
 from __future__ import annotations
@@ -127,10 +127,11 @@ class LineReader:
         return found
 
     def finds_width(self, chunk: Chunk, *, is_last: bool) -> bool:
-        """Learn the number of columns from the first line that is not a comment.
+        """Learn the number of columns from the first line that does not begin with ``#``.
 
-        Only then is it known whether lines that begin with ``#`` are comments or positions. In a
-        file of such lines only, those with the expected number of columns are positions.
+        Only then is it known whether lines that begin with ``#`` are comments or positions. If all
+        lines begin with ``#``, the first one with an expected number of columns is used. Empty
+        lines and ``-DOCSTART-`` are skipped. Returns whether the number is known.
         """
         if self._width is None:
             split = enumerate(split_lines(chunk.lines, self._delimiter))
@@ -149,8 +150,8 @@ class LineReader:
             expected = " or ".join(map(str, sorted(self._widths)))
             raise FileError(
                 self._path,
-                f"expected {expected} columns, got {len(row)}: {_show(row)}; the columns must be "
-                "those of the training file",
+                f"expected {expected} columns, got {len(row)}: {_show(row)}; the file needs the "
+                "columns of the training file",
                 number,
             )
 
@@ -168,7 +169,7 @@ class LineReader:
 
 
 def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterator[Lines]:
-    """All lines of the file, as lines of whole sequences, at least one sequence at a time."""
+    """All lines of the file, at least one whole sequence at a time."""
     held: Lines | None = None
     for chunk in _with_width(read_chunks(source, n_positions), reader):
         lines = reader.read(chunk)
@@ -245,7 +246,7 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
 
 
 def _find_known(request: Request, known: int | str, width: int) -> int:
-    """Number of a column, which may be one more than those of the recipe."""
+    """Number of the column of known labels, which may follow the columns of the recipe."""
     columns = request.recipe.columns
     names = [*columns, *number_columns(width)[len(columns) :]]
     return find_column(names[:width], known, request.path)

@@ -98,9 +98,9 @@ class ItemReader:
 
 
 def format_position(label: Any, names: Sequence[str]) -> str:
-    """A position as a line; without a label and names, it gets the name ``(none)``.
+    """A position as a line; if it has neither label nor names, it gets the name ``(none)``.
 
-    A blank line would end the sequence.
+    Otherwise the line would be blank, and end the sequence.
     """
     names = names if label is not None or names else ["(none)"]
     return "\t".join(_escape(str(text)) for text in ("" if label is None else label, *names))

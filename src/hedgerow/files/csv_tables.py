@@ -181,7 +181,7 @@ def _to_file_error(error: Exception, lines: list[int], header: Header, path: Pat
 
 
 def infer_types(path: Path, source: Source, header: Header, features: Sequence[int]) -> list[Any]:
-    """Arrow types of the columns of a whole file; `features` are the numbers of those in use."""
+    """Arrow types of all columns, from the whole file; `features` are the feature columns."""
     data = source.peek(-1).removeprefix(MARK)
     options = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
     try:
@@ -253,7 +253,7 @@ def check_new_names(new: Mapping[str, Any], old: Sequence[str], path: Path) -> N
         if name in old:
             raise FileError(
                 path,
-                f"the rows have a column {name!r} already, which would be written again; "
+                f"there is already a column {name!r}, so the output would have two of this name; "
                 "rename it first",
             )
 

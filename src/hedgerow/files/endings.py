@@ -57,7 +57,8 @@ def endings_of(format: Format) -> tuple[str, ...]:
 def may_hold(path: Path, format: Format) -> bool:
     """Whether a file of this name may contain rows of this format.
 
-    Tables have one of a few extensions, or none; lines of text may have any other extension.
+    Tables have one of a few extensions, or none. CoNLL columns and labels as text may also have an
+    extension that no other format is known to use.
     """
     ending = ending_of(path)
     if not ending or ending in endings_of(format):

@@ -50,7 +50,7 @@ class Rows:
         return list(dict.fromkeys(name for row in self.objects for name in row))
 
     def infer_types(self, used: Collection[int]) -> list[Any]:
-        """Arrow types of all columns; those not `used`, by number, may contain anything."""
+        """Arrow types of all columns; null for those not in `used`, which may contain anything."""
         return [
             self.column(name).type if number in used else pa.null()
             for number, name in enumerate(self.names)

@@ -43,9 +43,10 @@ class Recipe:
     template : tuple of str or None
         Lines of a CRF++ template; None for the default attributes.
     delimiter : str or None
-        Separator of cells; None for any white space.
+        Separator of cells. None: in CoNLL files any white space; in CSV files the separator of the
+        first line.
     named : bool
-        Whether the file contains column names.
+        Whether the columns have names; columns of a CoNLL file may have none.
     heads : int or None
         Number of the column with the parent of each position, as in CoNLL-U.
     """

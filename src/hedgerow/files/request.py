@@ -26,7 +26,7 @@ class Request:
     n_positions : int
         Approximate number of positions in a batch.
     keeps_all : bool
-        Whether all batches are kept in memory, as compact as possible; not when streaming.
+        Whether all batches are kept in memory, and so should be compact; False when streaming.
     may_lack_groups : bool
         Whether a table without its group column is accepted, and read as one sequence.
     """

@@ -1,4 +1,4 @@
-"""Sniffing: find out how to read a file from its name and first lines."""
+"""Sniffing: find out how to read a file, mostly from its name and first lines."""
 
 from __future__ import annotations
 
@@ -39,10 +39,13 @@ def make_recipe(
     template: Path | None = None,
     heads: int | str | None = None,
 ) -> Recipe:
-    """Make a recipe for a file; what is not given is inferred from its name and first lines.
+    """Make a recipe for a file; what is not given is inferred from its name and its contents.
 
-    Columns are given by name, if the file contains column names, or by number: from 0, or from the
-    end if negative.
+    The first lines are usually enough; types of CSV columns, and columns of JSON lines, are
+    inferred from the whole file.
+
+    Columns are given by name, if they have names, or by number: from 0, or from the end if
+    negative.
 
     Parameters
     ----------
@@ -167,7 +170,10 @@ class Said:
     def choose_features(
         self, columns: Sequence[str], leave_out: set[int], heads: int | None
     ) -> tuple[int, ...]:
-        """Numbers of the feature columns; by default all except those to leave out."""
+        """Numbers of the feature columns; by default FORM in CoNLL-U files, otherwise all others.
+
+        ``leave_out`` are the numbers of the label and group columns.
+        """
         features = self.features
         leave_out = leave_out | ({heads} if heads is not None else set())
         if features is None and is_conllu(columns) and "FORM" in columns:
@@ -206,7 +212,7 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
     if names is not None and len(names) != width:
         raise FileError(
             path,
-            f"the columns are named {' '.join(names)}, but there are {width} of them",
+            f"the columns are named {' '.join(names)}, but the number of columns is {width}",
             found.number(0),
         )
     columns = names or tuple(number_columns(width))
@@ -326,7 +332,10 @@ def _head_lines(head: bytes) -> list[bytes]:
 
 
 def _find_delimiter(lines: list[bytes]) -> str | None:
-    """A tab if lines have tabs, unless only white space gives all of them the same width."""
+    """A tab if lines have tabs, otherwise None, which is any white space.
+
+    It is also None if lines have equally many columns only when split at white space.
+    """
     rows = [line for line in lines if line.strip() and not line.startswith((b"#", b"-DOCSTART-"))]
     if not any(b"\t" in line for line in rows):
         return None
@@ -346,7 +355,7 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
 
 
 def _find_format(said: Said, head: bytes) -> Format:
-    """The format of a file by its name; otherwise by the options and its first lines."""
+    """The format of a file by its first bytes or its name, or by the options and first lines."""
     refuse_foreign(said.path, head)
     found = _find_magic(head) or format_of_name(said.path)
     if found is not None:

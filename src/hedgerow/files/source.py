@@ -49,7 +49,7 @@ class Source:
         return data
 
     def unpacked(self) -> Source:
-        """The same, unpacked if it is gzipped."""
+        """A source of the unpacked bytes if they are gzipped, otherwise this source."""
         if self.peek(len(GZIP_MAGIC)) != GZIP_MAGIC:
             return self
         unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=Readable(self)))
@@ -57,7 +57,7 @@ class Source:
 
     @property
     def is_plain_file(self) -> bool:
-        """Whether its bytes are those of a file that can be opened by name."""
+        """Whether opening the file by its name gives the same bytes."""
         is_unpacked = isinstance(self._raw, gzip.GzipFile)
         return os.path.isfile(self.path) and not (self._stays_open or is_unpacked)
 

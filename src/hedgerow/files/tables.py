@@ -41,9 +41,9 @@ TYPE_OF_LABEL = {
 
 
 class TableColumns:
-    """Which columns of a file are read, and as what; the file must have those of the recipe.
+    """Which columns of a file are read, and their types; raises `FileError` if one is missing.
 
-    ``group`` is None if the group column is absent, and may be.
+    ``group`` is None if the file has no group column and `Request.may_lack_groups` is true.
     """
 
     def __init__(self, request: Request, names: Sequence[str]) -> None:
@@ -189,7 +189,7 @@ def check_table(
 def find_kinds(
     path: Path, columns: Sequence[str], types: Sequence[Any], used: Sequence[int]
 ) -> tuple[Kind, ...]:
-    """Types of columns; those with the numbers `used` must have a type that models support."""
+    """Kinds of all columns; raises `FileError` if one of the `used` has an unsupported type."""
     for number in used:
         if kind_of(types[number]) is None:
             advice = "convert it, or choose other columns"
@@ -204,7 +204,7 @@ def find_kinds(
 
 
 def kind_of(dtype: Any) -> Kind | None:
-    """Kind of a column of an Arrow type; None if it is neither number nor text."""
+    """Kind of a column of an Arrow type; None for a type that models do not support."""
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     if pa.types.is_boolean(dtype):
@@ -219,7 +219,7 @@ def kind_of(dtype: Any) -> Kind | None:
 def _whole_groups(
     parts: Iterable[pa.Table], group: str, path: Path, remember_all: bool
 ) -> Iterator[tuple[pa.Table, list[int]]]:
-    """Join the parts so that no group is split; with the bounds of the groups."""
+    """Rows of whole groups, joined from the parts, and the bounds of the groups."""
     seen: dict[Any, None] = {}
     held: list[pa.Table] = []  # rows of one group that may continue
     n_held, n_rows, last = 0, 0, object()  # which no group equals

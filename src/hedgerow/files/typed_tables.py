@@ -154,7 +154,7 @@ TypedCsvWriter = partial(TypedWriter, open_writer=CsvRows)
 
 
 def _find_types(values: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Types of additional columns; one without a value yet gets the type of the first."""
+    """Types of additional columns; a column without values gets the type of the first column."""
     types = {name: pa.array(column).type for name, column in values.items()}
     first = next(iter(types.values()))
     return {name: first if pa.types.is_null(dtype) else dtype for name, dtype in types.items()}

@@ -27,7 +27,7 @@ def word_attributes(word: str) -> tuple[str, ...]:
 
 
 def _shape(word: str) -> str:
-    """The kinds of its characters, with repetitions collapsed."""
+    """The kinds of the characters of a word, with repetitions collapsed."""
     shape = ""
     for character in word:
         if character.isupper():

@@ -1,10 +1,11 @@
 """The label automaton: from label patterns to states and arcs.
 
 The states are the empty string, every label, and every proper prefix of a pattern; after any labels
-the automaton is in the state that is their longest suffix. An arc represents a string: a state and
-one more label, where the string is a state or a pattern. A state without its own arc for a label
-uses the arc of its longest suffix that has one. Ye et al. (2009) call the states the forward-state
-set; with arcs their second, backward set and its corrections are not needed.
+the automaton is in the state that is their longest suffix. A state has an arc for a label if its
+string with this label appended is itself a state or a pattern; the arc stands for that string. A
+state without its own arc for a label uses the arc of its longest suffix that has one. Ye et al.
+(2009) call the states the forward-state set; with arcs their second, backward set and its
+corrections are not needed.
 
 Strings are numbered by length, then by (number of the string without its last label, last label),
 so that all operations work on whole arrays, length by length.
@@ -183,7 +184,7 @@ class Automaton(LazyAttributes):
         return PatternArcs(offsets, by_suffix[places])
 
     def labels_before(self) -> NDArray[np.int32]:
-        """Labels of each arc's string but the last, the latest first, (A, L - 1); -1: none."""
+        """Labels before the last one of each arc's string, nearest first, (A, L - 1); -1: none."""
         # The first, and so the shortest, of all arcs that lead to a state represents its string.
         own_arcs = np.zeros(self.n_states, dtype=np.int64)
         reached, first = np.unique(self.targets, return_index=True)

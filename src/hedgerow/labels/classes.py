@@ -64,7 +64,7 @@ class Labels:
         Returns
         -------
         labels : Labels
-            Those of this worker.
+            The classes in the labels of this worker.
         codes : (N,) int32
             -1 where the label is missing.
         """
@@ -99,18 +99,19 @@ class Labels:
             )
         return cls(classes), rank[codes]
 
-    def union(self, others: Sequence[Labels]) -> Labels:
-        """The classes of all workers, including this one, as if they had been learned together.
+    @staticmethod
+    def union(workers: Sequence[Labels]) -> Labels:
+        """The classes of all workers, as if they had been learned together.
 
         Raises ValueError if they are not of one kind.
         """
-        others = [each for each in others if len(each.classes)]  # one may know no label at all
-        kinds = sorted({_KINDS[each.classes.dtype.kind] for each in others})
+        workers = [each for each in workers if len(each.classes)]  # one may know no label at all
+        kinds = sorted({_KINDS[each.classes.dtype.kind] for each in workers})
         if len(kinds) > 1:
             raise ValueError(
                 f"y holds {' on one worker and '.join(kinds)} on another; pass labels of one type"
             )
-        every = np.concatenate([each.classes for each in others])
+        every = np.concatenate([each.classes for each in workers])
         if every.dtype.kind != "U":
             return Labels(np.unique(every))
         return Labels(np.array(sorted(set(every.tolist())), np.str_))
@@ -144,7 +145,7 @@ class Labels:
         return codes
 
     def match(self, column: LabelColumn) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Codes of labels, (N,), -1 where one is missing or unknown, and where it is unknown."""
+        """Codes of labels, (N,), -1 for missing and unknown ones; and which are unknown, (N,)."""
         codes = self.find(column.values)
         unknown = codes < 0
         if column.missing is not None:

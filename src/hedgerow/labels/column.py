@@ -16,7 +16,7 @@ from hedgerow.sequences import Sequences
 
 
 class Family(IntEnum):
-    """Kinds of values: the first three are labels, and a model has labels of one of them."""
+    """Kinds of values: the first three can be labels; all labels of a model are of one kind."""
 
     TEXT = 0
     BOOL = 1

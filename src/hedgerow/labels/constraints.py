@@ -1,6 +1,7 @@
 """Constraints: which label may follow which, which may begin a sequence and which may end it.
 
-In tree-shaped graphs a label follows that of its parent; roots begin a sequence, and leaves end it.
+In tree-shaped graphs a label follows the label of its parent; roots begin a sequence, and leaves
+end it.
 """
 
 from __future__ import annotations
@@ -272,7 +273,7 @@ def read_constraints(
         when a chunk of the same type comes directly before. "BILOU": a chunk is U, or B, any
         number of I, and L. "BIOES": the same with S for U and E for L.
     allowed, forbidden : iterable of (label before, label), optional
-        The pairs of neighbours that may occur, all others being forbidden; those that may not.
+        `allowed`: the only pairs that may occur; `forbidden`: pairs that may not occur.
     start_labels, end_labels : label or iterable of labels, optional
         The labels that may begin, and that may end, a sequence.
 

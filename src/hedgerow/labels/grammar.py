@@ -70,7 +70,7 @@ class Grammar(LazyAttributes):
         more
             Further patterns that have weights.
         comm
-            The workers whose labels, all together, count.
+            The workers; patterns are counted in the labels of all of them.
         """
         n_labels = len(labels.classes)
         if label_patterns is not None:

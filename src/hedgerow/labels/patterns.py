@@ -94,7 +94,7 @@ class Patterns:
         min_count
             Patterns that occur less often are left out, and so are patterns that contain them.
         comm
-            The workers whose labels, all together, count.
+            The workers; patterns are counted in the labels of all of them.
         """
         runs = _count_runs(
             codes, offsets, parents, n_labels=n_labels, min_count=min_count, comm=comm
@@ -149,7 +149,7 @@ class Patterns:
         return Patterns(offsets, np.concatenate([self.labels, others.labels]))
 
     def select(self, keep: NDArray[np.bool_]) -> Patterns:
-        """Only some of them."""
+        """The patterns where `keep`, (P,), is true."""
         offsets = np.concatenate([[0], np.cumsum(self.lengths[keep])]).astype(np.int64)
         return Patterns(offsets, self.labels[np.repeat(keep, self.lengths)])
 
@@ -173,7 +173,7 @@ class Patterns:
         return np.fromiter((numbers.get(other, -1) for other in others), np.int64, len(others))
 
     def carry_over(self, others: Patterns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights of these patterns, (P,), from those of other patterns, and 0 for new ones."""
+        """Weights of these patterns, (P,): as in `others`, and 0 for patterns not in `others`."""
         known = dict(zip(others, weights.tolist(), strict=True))
         return np.array([known.get(pattern, 0.0) for pattern in self], np.float64)
 
@@ -190,7 +190,8 @@ def rare_shares(
 ) -> list[float]:
     """Share of the distinct runs of 2, 3, ... `longest` labels that occur once.
 
-    Each run has the weight of its last position, (N,) or 1.
+    With ``weights`` (N,), the share of those whose total weight is at most 1; each occurrence of a
+    run has the weight of its last position.
 
     Examples
     --------
@@ -214,7 +215,7 @@ def rare_shares(
 
 
 def _share_of_single(counts: NDArray[Any]) -> float:
-    """Share of what occurs that occurs once, from counts of everything."""
+    """Share of the positive counts that are at most 1."""
     occur = counts[counts > 0]
     return float(np.mean(occur <= 1)) if len(occur) else 0.0
 
@@ -231,8 +232,8 @@ def _count_runs(
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
     Yields the labels of the runs that occur at least `min_count` times, (n, length); the positions
-    where candidates for such runs end, whose shorter parts are frequent enough; and the number of
-    the candidate that ends at each of them.
+    where candidates end, which are runs whose shorter parts are frequent enough; and the number of
+    the candidate that ends at each of these positions.
     """
     before = positions_before(offsets, parents)
     can_end = (codes >= 0) & (before >= 0)  # no run continues across sequences

@@ -35,8 +35,8 @@ def read_labels(
     y : list of lists of labels, or flat labels
         For a list X, one list, array or Series per sequence; for a flat X, one list, array or
         Series. Labels are all strings, all integers or all bools. None, NaN, NaT and NA mark
-        missing labels. Floats without a fraction are integers: pandas turns a column of integers
-        into floats if a value is missing, and it stays one when the NaN is removed.
+        missing labels. Floats without a fraction are read as integers: pandas turns a column of
+        integers into floats if a value is missing, and they remain floats when that row is removed.
     sequences : Sequences
         The X that the labels belong to.
     name : str

@@ -19,9 +19,9 @@ class Scheme:
     prefixes : str
         All prefixes; ``O`` is outside of chunks and has no type.
     continuing : str
-        Those that need a ``B`` or ``I`` of the same type directly before.
+        Prefixes that need a ``B`` or ``I`` of the same type directly before.
     unfinished : str
-        Those that need one of `continuing`, of the same type, directly after.
+        Prefixes that need one of `continuing`, of the same type, directly after.
     """
 
     prefixes: str

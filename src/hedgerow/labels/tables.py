@@ -21,13 +21,13 @@ def name_patterns(
 
 
 def pattern_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
-    """Columns pattern, a tuple of labels, and weight. ``weights`` (P,) of all patterns."""
+    """A table with columns "pattern", tuples of labels, and "weight", from the weights (P,)."""
     names = name_patterns(grammar.patterns, classes)
     return Table({"pattern": np.fromiter(names, np.object_, len(names)), "weight": weights.copy()})
 
 
 def pair_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
-    """Columns from, to, weight of those patterns that are pairs. ``weights`` (P,) of all."""
+    """Patterns that are pairs, in columns "from", "to" and "weight", from all weights (P,)."""
     codes, pair_weights = grammar.pairs(weights)
     before, after = np.divmod(codes, len(classes))
     return Table({"from": classes[before], "to": classes[after], "weight": pair_weights})

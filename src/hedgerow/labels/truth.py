@@ -43,7 +43,7 @@ class Truth:
     def known_codes(self) -> NDArray[np.int32]:
         """Codes of the labels that the model knows, (N,), -1 elsewhere.
 
-        An unknown label has probability 0, so the likelihood would ignore the other labels.
+        A label that the model does not know would make the likelihood 0.
         """
         return np.where(self.codes < self.n_labels, self.codes, np.int32(-1))
 

@@ -1,1 +1,1 @@
-"""Linear potentials: weights on attributes, and how they are trained."""
+"""Linear potentials: attributes, their weights, and how weights are shown and stored."""

@@ -24,8 +24,9 @@ class AncestorAttributes:
     Attributes
     ----------
     numbers : (n, A) int32
-        For each generation and attribute, the number of the attribute of the same name at this
-        ancestor, -1 if there is none.
+        For each of n generations and each attribute, such as ``word=the``, the number of the
+        attribute that a position gets if this ancestor has it, such as ``word=the[parent]``; -1 if
+        there is none.
     """
 
     numbers: NDArray[np.int32]

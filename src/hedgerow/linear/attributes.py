@@ -42,7 +42,7 @@ def attribute_rows(
     index
         Names of the attributes.
     ancestors
-        Which of them positions have from their ancestors.
+        The attributes that positions also get from their ancestors.
     """
     return _with_ancestors(_own_rows(sequences, index, grow=False), sequences, index, ancestors)
 
@@ -50,7 +50,7 @@ def attribute_rows(
 def learn_attributes(
     sequences: Sequences, index: _core.StringIndex, n_ancestors: int
 ) -> SparseRows:
-    """Rows of attributes, all of which are added to the index, those of ancestors last."""
+    """Rows of attributes, which are all added to the index, the attributes of ancestors last."""
     rows = _own_rows(sequences, index, grow=True)
     ancestors = AncestorAttributes.of(index, n_ancestors, grow=True) if n_ancestors else None
     return _with_ancestors(rows, sequences, index, ancestors)
@@ -102,7 +102,8 @@ def drop_rare(
 ) -> tuple[SparseRows, _core.StringIndex]:
     """Leave out the attributes that occur at fewer than `min_count` positions of all workers.
 
-    An attribute that positions often get from an ancestor is kept.
+    A rare attribute is kept if it is frequent as an attribute of ancestors: ``word=the``, if
+    ``word=the[parent]`` is.
     """
     if min_count <= 1:
         return rows, index

@@ -15,10 +15,11 @@ __all__ = ["weight_contributions"]
 def weight_contributions(
     weights: LinearWeights, names: list[str], row: SparseRows, signs: NDArray[np.int64]
 ) -> tuple[float, Table]:
-    """The parts of a sum of label scores at one position, see `Potential.contributions`.
+    """What attributes add to a sum of label scores at one position: `Potential.contributions`.
 
-    ``row`` are the attributes of the position, and ``names`` those of all attributes. The bias
-    weights of the labels are always present; the offset of each is 0.
+    ``row`` holds the attributes of the position, ``names`` the names of all attributes, ``signs``
+    (K,) the factor of each label's score. Returns the sum of the labels' bias weights times these
+    factors, and a table of the attributes, whose offsets are all 0.
     """
     attributes, inverse = np.unique(row.indices, return_inverse=True)
     values = np.bincount(inverse, row.values, minlength=len(attributes)).astype(np.float64)

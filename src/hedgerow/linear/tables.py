@@ -37,7 +37,7 @@ def describe_weight(
     patterns: Patterns,
     classes: NDArray[Any],
 ) -> tuple[str, str]:
-    """What the weight with this number belongs to, and its columns.
+    """For a message: what the weight with this number belongs to, and which columns affect it.
 
     Weights of label patterns come after all others.
     """

@@ -30,7 +30,7 @@ class WeightLayout:
         Attribute a has the weights ``offsets[a]`` to ``offsets[a + 1]``.
     listed_outputs : (W,) or (0,) int32
         Output of each weight, ascending within an attribute: a label, a pair of labels (j, k) as
-        j * K + k, or the number of a label pattern. Empty if every attribute has all.
+        j * K + k, or the number of a label pattern. Empty if all attributes have all outputs.
     n_outputs : int
         Number of outputs.
     """
@@ -51,7 +51,7 @@ class WeightLayout:
     def seen_with_any(
         cls, rows: SparseRows, outputs: Iterable[NDArray[np.int32]], n_outputs: int
     ) -> WeightLayout:
-        """The same if positions may have several outputs: arrays (N,), one after another."""
+        """Like `seen`, if positions may have several outputs: ``outputs`` are arrays (N,)."""
         parts = [cls.seen(rows, some, n_outputs) for some in outputs]
         if len(parts) == 1:
             return parts[0]
@@ -62,7 +62,7 @@ class WeightLayout:
     def _of_keys(
         cls, keys: Sequence[NDArray[np.int64]], n_attributes: int, n_outputs: int
     ) -> WeightLayout:
-        """From pairs given as attribute * n_outputs + output, without duplicates."""
+        """The layout of pairs, given as distinct numbers attribute * n_outputs + output."""
         found = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
         attributes, listed = np.divmod(found, max(1, n_outputs))
         offsets = np.searchsorted(attributes, np.arange(n_attributes + 1)).astype(np.int64)
@@ -125,7 +125,7 @@ class LinearLayout:
 
     @property
     def edges(self) -> WeightLayout | None:
-        """What edges have weights for: label pairs or label patterns."""
+        """The weights of edges: those for label pairs, or for label patterns."""
         return self.pairs if self.patterns is None else self.patterns
 
     def edge_patterns(self, patterns: Patterns) -> Patterns:
@@ -222,7 +222,7 @@ def batch_size(n_scores: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some consecutive sequences: their place among all, and their attributes."""
+    """Some consecutive sequences: their numbers, bounds and attributes."""
 
     sequences: slice
     offsets: NDArray[np.int64]
@@ -234,8 +234,8 @@ def batches(
 ) -> Iterator[Batch]:
     """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences.
 
-    Twice as much with many threads, so that each has enough to do. ``n_scores`` is the number of
-    scores at each position.
+    With many threads, runs may take twice as much, so that each thread has enough to do.
+    ``n_scores`` is the number of scores at each position.
     """
     size = batch_size(n_scores) * (2 if n_threads >= MANY_THREADS else 1)
     for first, last in cut_runs(offsets, size):

@@ -17,7 +17,7 @@ class ChunkScores(Scores):
     """Precision, recall and F1 of chunks, 0 to 1."""
 
     by_type: dict[str, Scores]
-    """The same for each chunk type."""
+    """Precision, recall and F1 of each chunk type."""
 
 
 @dataclass(frozen=True)

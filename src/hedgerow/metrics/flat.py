@@ -1,8 +1,8 @@
 """Flat metrics: scikit-learn's metrics of labels, on lists of label lists.
 
-scikit-learn compares flat arrays of labels, and raises "unknown is not supported" for lists of
-label lists. `flat` adapts any of its metrics to lists; the ones that sklearn-crfsuite has are
-available by the same names.
+scikit-learn compares flat arrays of labels, and raises an error for lists of label lists. `flat`
+adapts any of its metrics to lists. The metrics of sklearn-crfsuite are available under the same
+names.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
     callable
         ``flat_metric(y_true, y_pred, *, missing_label=None, sample_weight=None, **options)``.
         ``y_true`` are the labels of each sequence, ``y_pred`` the output of `predict` or
-        `predict_marginals`. ``missing_label`` is a label that marks a missing one, as None and NaN
-        always do. ``sample_weight`` contains one weight per sequence, or per row of flat labels.
+        `predict_marginals`. ``missing_label`` marks missing labels, in addition to None and NaN.
+        ``sample_weight`` contains one weight per sequence, or per row of flat labels.
 
     Examples
     --------
@@ -83,7 +83,8 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
 def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a metric that depends only on the confusion matrix.
 
-    It can then be computed from each pair of labels once, with its count as `sample_weight`.
+    Such a metric can be computed from the distinct pairs of true and predicted label, with their
+    counts as `sample_weight`.
     """
     metric.is_of_positions = True  # type: ignore[attr-defined]
     return metric

@@ -1,4 +1,4 @@
-"""Chunks of labels that may be missing: whether there are any, and their scores."""
+"""Known chunks: whether labels mark chunks, and chunk scores if some labels are missing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Scores:
 
     @classmethod
     def from_counts(cls, n_true: int, n_predicted: int, n_correct: int) -> Scores:
-        """Compute the scores; those with a denominator of 0 are 0."""
+        """Compute the scores; a score with a denominator of 0 is 0."""
         precision = n_correct / n_predicted if n_predicted else 0.0
         recall = n_correct / n_true if n_true else 0.0
         f1 = 2 * n_correct / (n_true + n_predicted) if n_correct else 0.0

@@ -115,7 +115,7 @@ def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
 
 
 def _align(part: Any, known: NDArray[Any], labels: NDArray[Any]) -> Any:
-    """Probabilities of all labels, from those of the labels in a fold."""
+    """Probabilities of all labels, from the probabilities of the labels in a fold."""
     if isinstance(part, list):
         return [_align(each, known, labels) for each in part]
     aligned = np.zeros((len(part), len(labels)))

@@ -25,6 +25,8 @@ __all__ = ["SequenceKFold", "StratifiedSequenceKFold", "train_test_split"]
 WITHOUT_COLUMN = (
     "pass X with the column of group ids, or set group_column=None and pass the argument groups"
 )
+# What has the parameter group_column in cross-validation.
+OF_BOTH = " of the estimator, and of SequenceKFold if you pass one"
 
 
 class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -102,14 +104,14 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
         y
             The labels.
         groups : (N,) for a flat X, (S,) for a list, optional
-            What is kept together.
+            Rows or sequences with the same id are in the same fold.
 
         Yields
         ------
         train, test : arrays of int
             Indices of rows if X is flat, otherwise of sequences.
         """
-        units = Units.read(X, groups, self.group_column)
+        units = Units.read(X, groups, self.group_column, OF_BOTH)
         if units.number < self.n_splits:
             raise ValueError(
                 f"n_splits is {self.n_splits}, but X has {count_of(units.number, units.noun)}; "
@@ -137,8 +139,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
 class StratifiedSequenceKFold(SequenceKFold):
     """K folds of whole sequences with about the same label frequencies in each fold.
 
-    Parameters and methods are those of `SequenceKFold`. Sequences are assigned to folds one by one,
-    the longest first, each to the fold that needs its labels most.
+    It has the parameters and methods of `SequenceKFold`. Sequences are assigned to folds one by
+    one, the longest first, each to the fold that needs its labels most.
 
     Examples
     --------
@@ -183,11 +185,11 @@ def train_test_split(
     group_column : str, int or None, default None
         Name or number of the column of a flat X with the sequence id of each row.
     test_size, train_size : float, int or None, default None
-        Share or number of the sequences in each part. None: the rest; if both are None, a quarter
-        is for testing.
+        Share or number of the sequences in each part; of the groups, if `groups` joins several
+        sequences. None: the rest; if both are None, a quarter is for testing.
     shuffle : bool, default True
-        Whether to choose sequences at random. False: the last ones are the test set, unless
-        `stratify` is given.
+        Whether to choose sequences at random. False: the first ones are the training set and the
+        next ones the test set, unless `stratify` is given.
     random_state : int, RandomState or None, default None
         Seed of the choice.
     stratify : labels or None, default None
@@ -196,8 +198,8 @@ def train_test_split(
     Returns
     -------
     list
-        X_train, X_test, then the two parts of each of `arrays`, and finally those of `groups` if
-        they were given. Sequences keep their order.
+        X_train, X_test, then the two parts of each of `arrays`, and finally the two parts of
+        `groups` if they were given. Sequences keep their order.
 
     Examples
     --------
@@ -253,8 +255,11 @@ class Units:
     noun: str
 
     @classmethod
-    def read(cls, X: Any, groups: Any, group_column: str | int | None) -> Units:
-        """Find the units of X."""
+    def read(cls, X: Any, groups: Any, group_column: str | int | None, whose: str = "") -> Units:
+        """Find the units of X.
+
+        ``whose`` says what has the parameter `group_column`, for messages.
+        """
         block = settle(X, "X")
         if not (isinstance(block, list | tuple | np.ndarray | nw.DataFrame) or is_sparse(block)):
             raise TypeError(f"X is of type {type(X).__name__}; {EXPECTED}")
@@ -271,7 +276,7 @@ class Units:
             if flat and by_column is None:
                 raise ValueError(
                     "X is one flat table without ids of sequences; pass groups=..., or name the "
-                    "column of X that holds the ids: group_column=..."
+                    f"column of X that holds the ids: group_column=...{whose}"
                 )
             return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequence")
         of_items = number_groups(groups, n_items, "rows" if flat else "sequences")
@@ -296,7 +301,7 @@ class Units:
     def count_labels(self, y: Any, name: str) -> NDArray[np.float64]:
         """Count of each label in each unit, (units, labels); missing labels have a column too.
 
-        ``name`` is that of the argument `y`, for messages.
+        ``name`` is the name of the argument in messages.
         """
         parts = list(y)
         if len(parts) != len(self.of_items):

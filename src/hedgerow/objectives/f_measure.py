@@ -49,7 +49,7 @@ class F1:
     labels: tuple[Any, ...] | None = None
     average: F1Average = "macro"
     codes: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
-    """Of the labels, in order; None until they are known, and if all count."""
+    """Codes of the labels to include, ascending; None: all, or the labels are not known yet."""
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, ("macro", "micro"))
@@ -69,7 +69,7 @@ class F1:
         return cls(tuple(plain), average)
 
     def for_labels(self, labels: Labels) -> F1:
-        """With the codes of the labels that are included."""
+        """The same objective with the codes of the labels that are included."""
         names = self.labels
         if names is None:
             if not look_like_chunks(labels.classes):
@@ -84,7 +84,8 @@ class F1:
     def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
         """w_t c (2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)), w_t being the weight of position t.
 
-        c is the total weight of all positions, for "macro" divided by the number of labels.
+        c is the total weight of all positions, for "macro" divided by the number of labels in the
+        mean. For "micro", F_k, n_k and the sum are those of all included labels together.
         """
         counts = self._count(marginals, labels, weights, _Positions.alone(weights))
         return self._gradient(counts, marginals, labels, weights)
@@ -139,14 +140,14 @@ class F1:
 
 
 class _Positions(NamedTuple):
-    """Maximum counts of all positions, and the workers that have them."""
+    """Upper bound on counts over all positions, and the workers that hold the positions."""
 
     bound: float
     comm: Comm
 
     @classmethod
     def alone(cls, weights: Weights) -> _Positions:
-        """Those of a single worker."""
+        """The positions of a single worker."""
         return cls(float(weights.max(initial=0.0)) * len(weights), ALONE)
 
 
@@ -157,11 +158,11 @@ class _Counts:
     codes: NDArray[np.int64]
     right: NDArray[np.float64]
     totals: NDArray[np.float64]
-    """Of labels that are observed and of labels that are predicted; more than 0."""
+    """Number of true labels plus expected number of predicted ones; more than 0."""
     weight: float
-    """Of all positions."""
+    """Total weight of all positions."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """F1 of each, or of all together."""
+        """F1 of each label, or of all together."""
         return 2 * self.right / self.totals

@@ -1,9 +1,10 @@
 """Objectives of the marginals, which are measured position by position.
 
 Any smooth function of the marginals can be an objective. Its gradient with respect to the scores is
-the derivative of the marginals along its gradient with respect to the marginals, because their
-covariance matrix is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives
-below, Gross et al. (2006), Eqs. 11 to 22, compute the same with special recurrences.
+the derivative of the marginals along its gradient with respect to the marginals, because the
+Jacobian of the marginals with respect to the scores is the covariance matrix of the labels, which
+is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives below, Gross et
+al. (2006), Eqs. 11 to 22, compute the same with special recurrences.
 """
 
 from __future__ import annotations

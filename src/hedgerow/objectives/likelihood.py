@@ -39,11 +39,11 @@ __all__ = ["Likelihood", "log_likelihoods", "negative_log_likelihood"]
 
 
 class Likelihood(TrainingObjective):
-    """Log-likelihood of the known labels; its slopes are expected minus observed counts, p - mu.
+    """Log-likelihood of the known labels.
 
-    If some labels are not known, the likelihood is that of the known ones, summed over all
-    labellings that agree with them, and "observed" counts are the expected counts of these
-    labellings.
+    The loss is its negative, whose slopes are expected minus observed counts. If some labels are
+    not known, the likelihood is that of the known ones, summed over all labellings that agree with
+    them, and "observed" counts are the expected counts of these labellings.
     """
 
     decode = None
@@ -97,9 +97,9 @@ class Expectations(Measured):
     total: ExactTotal
     """Negative log-likelihood of the known labels, weights included."""
     posteriors: Posteriors
-    """Of all labellings. With position weights their marginals and arc sums are weighted counts."""
+    """Over all labellings. With position weights, marginals and arc sums are weighted counts."""
     given: Posteriors | None
-    """Of the labellings that agree with the known labels, for partially labelled sequences."""
+    """Over the labellings that agree with the known labels, for partially labelled sequences."""
     scores: Scores
     targets: Targets
     n_threads: int
@@ -119,7 +119,7 @@ class Expectations(Measured):
         self.posteriors = replace(self.posteriors, mixing=None)
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Marginals of the edges, likewise."""
+        """Marginals of the edges; with position weights, they need a separate pass."""
         posteriors = self.posteriors
         if self.targets.position_weights is not None:
             posteriors = forward_backward(self.scores, pairs="each", n_threads=self.n_threads)
@@ -128,7 +128,10 @@ class Expectations(Measured):
         return posteriors.pairs
 
     def edge_counts(self) -> EdgeCounts | PairCounts | None:
-        """Those of all labellings, if all labels are known."""
+        """Expected and observed counts of edges.
+
+        None if some labels are not known, or if positions of a sequence have different weights.
+        """
         targets, pairs = self.targets, self.posteriors.pairs
         if self.posteriors.by_label is not None:
             return PairCounts(self.posteriors.by_label, targets.pair_codes.copy())
@@ -139,7 +142,7 @@ class Expectations(Measured):
         return EdgeCounts(by_edge, targets.edge_codes(pairs).copy(), targets.weights)
 
     def observed_codes(self) -> NDArray[np.int32] | None:
-        """All labels, if they are known, and have no weights."""
+        """All labels, if all are known and no position has a weight."""
         targets = self.targets
         return targets.codes if targets.partial is None and targets.weights is None else None
 
@@ -153,7 +156,7 @@ class Expectations(Measured):
         return self.targets.count(slopes)
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """Expected minus observed counts, which overwrite the marginals, or in ``out``."""
+        """Expected minus observed counts; without ``out``, they overwrite the marginals."""
         assert self.has_pairs, "slopes may be called only once"
         nodes, edges, targets = self.posteriors.marginals, self.posteriors.pairs, self.targets
         if out is None or np.may_share_memory(nodes, out):
@@ -182,7 +185,10 @@ class Expectations(Measured):
 
 
 def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
-    """Of all sequences, weights included; only forward passes unless positions have weights."""
+    """Negative log-likelihood of all sequences, weights included.
+
+    It takes only forward passes, unless positions have weights.
+    """
     if targets.position_weights is not None:
         found = _posteriors(scores, targets, n_threads, None).log_likelihoods
         assert found is not None
@@ -227,7 +233,7 @@ def _posteriors(
     mixing: bool = False,
     memory: EdgeMemory | None = None,
 ) -> Posteriors:
-    """As `forward_backward` finds them, without a check of targets that were checked before."""
+    """Posteriors as from `forward_backward`, without repeating its checks of the targets."""
     pairs: Pairs = "sum" if scores.edges is None else "each"
     if targets.position_weights is not None:
         return weighted_forward_backward(

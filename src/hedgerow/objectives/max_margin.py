@@ -56,7 +56,7 @@ class MaxMargin(TrainingObjective):
     is_smooth = False
 
     def for_labels(self, labels: Labels) -> MaxMargin:
-        """With the costs by code."""
+        """The same objective with the costs by code."""
         return replace(self, by_code=self.costs.among(labels))
 
     def measure(

@@ -38,7 +38,7 @@ class OfMarginals(TrainingObjective):
     decode = "marginal"
 
     def for_labels(self, labels: Labels) -> OfMarginals:
-        """F1 needs the names of the labels."""
+        """The same objective; F1 gets the codes of the labels that it includes."""
         if not isinstance(self.objective, F1):
             return self
         return OfMarginals(self.objective.for_labels(labels))
@@ -93,7 +93,10 @@ class OfMarginals(TrainingObjective):
         mixing: bool = False,
         memory: EdgeMemory | None = None,
     ) -> Iterator[tuple[Part, Measured]]:
-        """The function may depend on all marginals, so all are computed before any slope."""
+        """Measure part by part; all marginals are computed before any slope.
+
+        The function may depend on all of them.
+        """
         marginals = np.empty((len(targets.codes), targets.n_labels))
         ends = accumulate((len(part.targets.codes) for part in parts), initial=0)
         places = [slice(*ends) for ends in pairwise(ends)]
@@ -124,12 +127,12 @@ class OfMarginals(TrainingObjective):
 
     @property
     def warm_fifths(self) -> int:
-        """F1 is steep for rare labels and learns others slowly: the warm-up learns those first."""
+        """More for F1, which learns frequent labels slowly: the warm-up learns these."""
         return 4 if isinstance(self.objective, F1) else 1
 
     @property
     def has_kinks(self) -> bool:
-        """Accuracy has a kink where two rivals of a label are equal, and may be maximal there."""
+        """Accuracy has kinks where two wrong labels tie, and may be maximal at one of them."""
         return isinstance(self.objective, Accuracy)
 
     def stages(self) -> list[TrainingObjective]:
@@ -168,11 +171,11 @@ class Marginals(Measured):
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """The derivative of the arcs' expected counts along the gradient."""
+        """Minus the derivative of the arcs' expected counts along the gradient."""
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient with respect to the marginals."""
+        """Minus the derivative of the marginals along the gradient with respect to them."""
         marginals = self.posteriors.marginals
         direction = _centre(find_direction(self.objective, marginals, self.targets), marginals)
         bound = _bound_slopes(self.targets, marginals, direction)
@@ -187,11 +190,11 @@ class MarginalsOfPart(Measured):
     Attributes
     ----------
     total : ExactTotal
-        For the first part, the loss of all parts; for the others 0.
+        For the first part of the first worker, the loss of all parts of all workers; otherwise 0.
     marginals, direction : (N, K)
-        Of these sequences.
+        Marginals of these sequences, and the gradient of the function with respect to them.
     bound : float
-        Of the slopes of all sequences.
+        Upper bound on sums of slopes over all sequences.
     """
 
     total: ExactTotal
@@ -217,11 +220,11 @@ class MarginalsOfPart(Measured):
         return _find_pairs(self.scores, self.n_threads)
 
     def arc_slopes(self) -> NDArray[np.float64]:
-        """The derivative of the arcs' expected counts along the gradient."""
+        """Minus the derivative of the arcs' expected counts along the gradient."""
         return self.slopes().arcs
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """The derivative of the marginals along the gradient with respect to the marginals."""
+        """Minus the derivative of the marginals along the gradient with respect to them."""
         return _find_slopes(
             self.scores, self.bound, self.marginals, self.direction, out, self.n_threads
         )
@@ -261,7 +264,10 @@ def _find_slopes(
 
 
 def _centre(direction: NDArray[np.float64], marginals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A direction whose mean at each position is 0: derivatives of probabilities are the same."""
+    """A direction minus its mean at each position, weighted by the marginals.
+
+    Derivatives of probabilities along it are the same.
+    """
     means = np.einsum("tk,tk->t", marginals, direction)
     centred: NDArray[np.float64] = direction - means[:, None]
     return centred
@@ -270,11 +276,11 @@ def _centre(direction: NDArray[np.float64], marginals: NDArray[np.float64]) -> N
 def _bound_slopes(
     targets: Targets, marginals: NDArray[np.float64], direction: NDArray[np.float64]
 ) -> float:
-    """Upper bound on derivatives of expected counts along a centred one, see `Scores.bound`.
+    """Upper bound on derivatives of expected counts along a centred direction: `Scores.bound`.
 
     The derivative of a probability is the covariance of the event and V, the sum of the direction
     along a labelling. The parts of V from before and after a position are added separately; each
-    is at most the sum of the mean sizes of the direction at all positions of the sequence.
+    is at most the sum, over the sequence, of the mean absolute value of the direction.
     """
     sizes = np.einsum("tk,tk->t", marginals, np.abs(direction))
     lengths = np.diff(targets.offsets)

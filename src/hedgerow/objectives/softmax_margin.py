@@ -7,9 +7,9 @@ For each sequence with the labels y, and the cost Delta(y', y) of another labell
 
 the hinge loss of `hedgerow.objectives.max_margin` with a softmax instead of the maximum. The cost
 is a sum over positions, so this is the negative log-likelihood for scores of nodes with the costs
-added: convex, smooth, and at least the cost of the best labelling y'. Its slopes are the expected
-counts with these scores minus the observed ones, and its curvature is their covariance, so bounds
-on the curvature hold with the mixing rates of the same scores.
+added: convex, smooth, and an upper bound on the cost of the labelling with the largest score. Its
+slopes are the expected counts with these scores minus the observed ones, and its curvature is their
+covariance, so bounds on the curvature hold with the mixing rates of the same scores.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class SoftmaxMargin(TrainingObjective):
     """Negative log-likelihood with costs added to the scores of wrong labels.
 
     Positions with an unknown label have no costs. The weight of a sequence multiplies its loss.
-    With position weights the loss is the sum of -w_t log P(y_t | labels before t), with P by the
-    scores and costs of all positions.
+    With position weights the loss is the sum of -w_t log P(y_t | labels before t), where P is
+    computed from the scores with the costs of all positions added.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SoftmaxMargin(TrainingObjective):
     adds_costs = True
 
     def for_labels(self, labels: Labels) -> SoftmaxMargin:
-        """With the costs by code."""
+        """The same objective with the costs by code."""
         return replace(self, by_code=self.costs.among(labels))
 
     def measure(

@@ -69,7 +69,10 @@ class Targets(LazyAttributes):
 
     @lazy
     def bound(self) -> float:
-        """Upper bound on expected counts of all workers, see `Scores.bound`."""
+        """Upper bound on expected counts of all workers, see `Scores.bound`.
+
+        With weights of sequences, or without weights, it is the total weight of all positions.
+        """
         if self.bound_of_all is not None:
             return self.bound_of_all
         if self.position_weights is not None:
@@ -83,11 +86,14 @@ class Targets(LazyAttributes):
         return ExactTotal.of(losses, self.bound).share(self.bound, self.comm)
 
     def count(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected counts, sums of multiples of the unit of the bound, over all workers."""
+        """Expected counts of all workers, from those of this one.
+
+        They must be sums of numbers that `round` returns, and then do not depend on their order.
+        """
         return SumGrid(self.bound).share(counts, self.comm)
 
     def round(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected counts of positions, rounded to such multiples."""
+        """Expected counts of positions, rounded to multiples of `SumGrid.unit` for `bound`."""
         return SumGrid(self.bound).round(counts)
 
     @lazy
@@ -99,7 +105,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def mean_weights(self) -> NDArray[np.float64] | None:
-        """Mean weight of the positions of each sequence, (S,); None if all are 1."""
+        """Mean weight of the positions of each sequence, (S,); None: all are 1."""
         if self.position_weights is None:
             return self.sequence_weights
         lengths = np.diff(self.offsets)
@@ -155,7 +161,10 @@ class Targets(LazyAttributes):
 
     @lazy
     def pair_codes(self) -> NDArray[np.int32]:
-        """Label pair j * K + k that ends at each position, (N,), -1 if it is not known."""
+        """Label pair j * K + k that ends at each position, (N,).
+
+        -1 if it is not known, or at the start of a sequence.
+        """
         return Chain(self.n_labels).arcs_taken(self.codes, self.offsets, self.parents)
 
     @lazy
@@ -166,9 +175,10 @@ class Targets(LazyAttributes):
         return taken
 
     def edge_codes(self, edges: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The edge that the labels take into each position, (N,), -1 if it is not known.
+        """The edge that the labels take into each position, (N,).
 
-        ``edges`` are those of label pairs, (N, K, K), or of arcs, (N, A).
+        -1 if it is not known, or at the start of a sequence. ``edges`` are those of label pairs,
+        (N, K, K), or of arcs, (N, A).
         """
         return self.pair_codes if edges.ndim == 3 else self.arc_codes
 
@@ -186,7 +196,7 @@ class Targets(LazyAttributes):
 
     @lazy
     def weights(self) -> NDArray[np.float64] | None:
-        """Weight of each position, (N,), or None if all are 1."""
+        """Weight of each position, (N,); None: all are 1."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, np.diff(self.offsets))
@@ -213,9 +223,9 @@ class Partial:
 def _bound_weighted_counts(targets: Targets) -> NDArray[np.float64]:
     """Upper bound on expected counts of each sequence if its positions have weights, (S,).
 
-    With p_u the probability of a label at position t given those up to u, which are known, its
-    weighted count is the sum over u <= t of w_u (p_(u-1) - p_u), plus w_t if it is the observed
-    label. Summation by parts bounds the first by w_1 plus the increases of the weights up to t.
+    With p_u the probability of a label at position t given the known labels up to u, its weighted
+    count is the sum over u <= t of w_u (p_(u-1) - p_u), plus w_t if it is the observed label.
+    Summation by parts bounds the first by w_1 plus the increases of the weights up to t.
     """
     weights, offsets = targets.position_weights, targets.offsets
     assert weights is not None

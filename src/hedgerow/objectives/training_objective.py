@@ -46,12 +46,15 @@ class Slopes:
     edges: NDArray[np.float64] | None
     """In the shape of the edges, (N, K, K) or (N, A), if the scores have any."""
     bound: float
-    """Upper bound on the slopes of all workers; those of arcs are multiples of its unit."""
+    """Upper bound on sums of slopes over all workers.
+
+    Slopes of arcs are multiples of `SumGrid.unit` for this bound.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeCounts:
-    """Counts of edges: expected minus observed counts, weighted, are slopes."""
+    """Counts of edges: the slopes are expected minus observed counts, times the weights."""
 
     expected: NDArray[np.float64]
     """(N, E)"""
@@ -85,7 +88,7 @@ class EdgeMemory:
         self._bytes = np.empty(0, np.uint8)
 
     def borrow(self, shape: tuple[int, ...], dtype: type[AnyFloat]) -> NDArray[AnyFloat]:
-        """An array, until the next call."""
+        """An array that may be used until the next call."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if len(self._bytes) < n_bytes:
             self._bytes = np.empty(n_bytes, np.uint8)
@@ -118,7 +121,7 @@ class Measured(ABC):
 
     @property
     def arc_sums(self) -> NDArray[np.float64]:
-        """Expected number of times each arc is taken, by all workers."""
+        """Expected number of times each arc is taken, in the sequences of all workers."""
         sums = self.posteriors.arc_sums
         assert sums is not None
         return self.targets.count(sums)
@@ -136,7 +139,7 @@ class Measured(ABC):
         return None
 
     def observed_codes(self) -> NDArray[np.int32] | None:
-        """Labels, (N,), if the slopes of the nodes are the marginals, less 1 at these labels."""
+        """Labels, (N,), if the slopes of the nodes are the marginals minus 1 at these labels."""
         return None
 
     @abstractmethod
@@ -176,13 +179,13 @@ class TrainingObjective(ABC):
     """The objective of training."""
 
     decode: ClassVar[Decode | None]
-    """The decoder that it trains a model for; None if either may be the better one."""
+    """The decoder that suits models trained for it; None if either may be the better one."""
     needs_all_labels: ClassVar[str | None] = None
-    """The setting that needs all labels, for a message; None if labels may be missing."""
+    """The setting that allows no missing labels, for a message; None if they may be missing."""
     is_smooth: ClassVar[bool] = True
-    """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
+    """Whether the loss is smooth enough for L-BFGS; a hinge loss is not."""
     needs_warm_start: ClassVar[bool] = True
-    """Whether training should begin with the likelihood, because the loss is not convex."""
+    """Whether training should begin with the likelihood; not if the loss is smooth and convex."""
     has_unit_slopes: ClassVar[bool] = False
     """Whether slopes are at most 1 for each unit of weight, as those of the likelihood are."""
     adds_costs: ClassVar[bool] = False
@@ -190,7 +193,7 @@ class TrainingObjective(ABC):
 
     @property
     def warm_fifths(self) -> int:
-        """Number of fifths of the boosting rounds that are warm-up, unless set otherwise."""
+        """Number of fifths of the boosting rounds that are warm-up, unless `warm_rounds` is set."""
         return 1
 
     @property

@@ -100,7 +100,7 @@ def use_whole_numbers(ax: Axes) -> None:
 
 
 def readable_on(colour: Any) -> str:
-    """Whether dark or white text reads better on a colour."""
+    """The colour of text, dark or white, that reads better on a colour."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (part**2.2 for part in to_rgb(colour))

@@ -41,7 +41,8 @@ def transitions(crf: Any, ax: Axes | None = None) -> Axes:
     table = pair_table(model.model_.grammar, model.model_.pattern_weights, model.classes_)
     if not len(table["weight"]):
         raise ValueError(
-            "the model has no weights of label pairs to plot; fit one with an order of at least 1"
+            "the model has no weights of label pairs to plot; fit one with an order of at least 1 "
+            "or, if label_patterns is given, with pairs among them"
         )
     classes = model.classes_
     matrix = np.full((len(classes), len(classes)), np.nan)

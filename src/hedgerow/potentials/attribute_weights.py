@@ -33,7 +33,7 @@ class AttributeWeights(Potential, LazyAttributes):
     Attributes
     ----------
     weights : LinearWeights
-        Those of attributes and labels.
+        Weights of attributes, and the biases of labels.
     index : StringIndex
         Names of the attributes.
     n_ancestors : int
@@ -61,7 +61,7 @@ class AttributeWeights(Potential, LazyAttributes):
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
-        """Numbers must be finite."""
+        """Raise ValueError unless all numbers are finite."""
         check_finite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, trellis: Trellis) -> int:
@@ -77,7 +77,7 @@ class AttributeWeights(Potential, LazyAttributes):
     def contributions(
         self, sequences: Sequences, asked: ContributionRequest
     ) -> list[tuple[float, Table]]:
-        """Weights times values."""
+        """Contributions of attributes: weights times values."""
         rows = attribute_rows(sequences, self.index, ancestors=self.ancestors)
         names = self.index.names()
         return [

@@ -33,7 +33,7 @@ class BaseModel(Potential):
     Attributes
     ----------
     potentials : tuple of Potential
-        All but the weights of label patterns.
+        All but the weights of label patterns and the scores that the user passes.
     trellis : Trellis
         The trellis of the base; its potentials score the label patterns and arcs of this trellis.
     patterns, pattern_weights : Patterns, (P,)

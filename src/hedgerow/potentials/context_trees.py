@@ -51,12 +51,12 @@ class ContextTrees(NodeTrees, LazyAttributes):
 
     @property
     def has_edges(self) -> bool:
-        """Arcs have different scores at different positions."""
+        """True: the scores of arcs differ from position to position."""
         return True
 
     @property
     def scores_arcs(self) -> bool:
-        """It scores all arcs."""
+        """True: it scores all arcs."""
         return True
 
     @lazy
@@ -70,7 +70,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are binned in batches."""
+        """Prepare to score; values are binned in batches."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
@@ -105,7 +105,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
     ) -> NDArray[np.uint8]:
-        """1 + the previous labels for the trees of each label, (K, n_lags), 0 where not needed."""
+        """Codes of the previous labels plus 1, by tree's label, (K, n_lags); 0: not needed."""
         number, place = sequences.locate(position)
         bounds = sequences.offsets[number : number + 2]
         own = slice(*bounds.tolist())

@@ -18,7 +18,7 @@ class GivenScores(Potential):
     """Scores from `hedgerow.sequences.Sequences.base_scores`."""
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Nothing has to be computed."""
+        """Prepare to score; the scores are already there."""
         scores, offsets = _scores_of(sequences), sequences.offsets
 
         def add(
@@ -31,7 +31,7 @@ class GivenScores(Potential):
     def contributions(
         self, sequences: Sequences, asked: ContributionRequest
     ) -> list[tuple[float, Table]]:
-        """All of them are one feature, whose value is its contribution."""
+        """One feature; its value and its contribution are the requested sum of given scores."""
         scores = _scores_of(sequences)[asked.positions]
         return [
             (0.0, _as_feature(float(np.einsum("k,k", signs, row))))
@@ -39,7 +39,7 @@ class GivenScores(Potential):
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """That there are scores to add."""
+        """States that given scores are added."""
         return {"base_scores": True}
 
 

@@ -46,7 +46,7 @@ class NodeTrees(Potential):
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
-        """NaN is a missing value; infinite numbers raise an error."""
+        """Raise ValueError for infinite numbers; NaN is a missing value."""
         check_not_infinite(sequences, name, n_threads=n_threads)
 
     def asked_attributes(self) -> list[int]:
@@ -55,11 +55,11 @@ class NodeTrees(Potential):
         return asked
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many as fit into some memory: bins, scores and probabilities."""
+        """As many positions as have bins, scores and probabilities that take little memory."""
         return max(BATCH, BATCH_BYTES // (self.columns.n_columns + 16 * trellis.n_labels))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are used directly or binned in batches, so that bins take little memory."""
+        """Prepare to score; values are used directly, or binned in batches to save memory."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None

@@ -31,7 +31,7 @@ class PatternWeights(Potential):
     weights: NDArray[np.float64]
 
     def add_arcs(self, trellis: Trellis, arcs: NDArray[np.float64]) -> None:
-        """The score of an arc is the sum of the weights of the patterns that end with it."""
+        """Add to the score of each arc the weights of the patterns that end with it."""
         arcs += trellis.arc_scores(self.weights, forbidden=0.0)
 
     def pack(self) -> State:

@@ -37,19 +37,19 @@ class Potential:
 
     @property
     def has_edges(self) -> bool:
-        """Whether it scores label pairs, or parts of them, position by position."""
+        """Whether it has edges: scores of label pairs, patterns or arcs that differ by position."""
         return False
 
     @property
     def scores_patterns(self) -> bool:
-        """Whether it scores all label patterns of the trellis, position by position."""
+        """Whether its edges are scores of all label patterns of the trellis, (N, P)."""
         return False
 
     @property
     def scores_arcs(self) -> bool:
-        """Whether it scores all arcs of the trellis, position by position.
+        """Whether its edges are scores of all arcs of the trellis, (N, *arc_shape).
 
-        Then edges have the shape of the arcs, (N, *arc_shape), and `contributions` explains them.
+        `contributions` then explains them too.
         """
         return False
 
@@ -81,10 +81,10 @@ class Potential:
     def contributions(
         self, sequences: Sequences, asked: ContributionRequest
     ) -> list[tuple[float, Table]] | None:
-        """The parts of sums of node scores at some positions; None if it has no node scores.
+        """What each feature adds to sums of node scores; None if it has no node scores.
 
-        If it `scores_arcs`, the arcs into the positions are included. Returns for each position the
-        bias, and the columns feature, offset, value, contribution.
+        If it `scores_arcs`, scores of the arcs into the positions are included. Returns for each
+        requested position the bias, and a table: feature, offset, value, contribution.
         """
         return None
 
@@ -105,13 +105,13 @@ class Potential:
     def unpack(
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> Potential:
-        """Read the output of `pack`, when the rest of the model is read; raises ModelFileError."""
+        """Read the output of `pack`, after the other parts of the model; raises ModelFileError."""
         raise NotImplementedError(f"{cls.__name__} cannot be saved in a model file")
 
 
 @dataclass(frozen=True, eq=False)
 class ContributionRequest:
-    """The sums of label scores whose parts are requested.
+    """Which sums of label scores to divide into contributions of features.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ def edge_shape(potentials: Sequence[Potential], trellis: Trellis) -> tuple[int, 
 
 
 def have_scores(nodes: NDArray[np.float64]) -> bool:
-    """Whether any label has a score other than 0, or -inf where it is forbidden."""
+    """Whether any score is not 0; -inf, the score of a forbidden label, does not count."""
     return bool(nodes.any() and (np.isfinite(nodes) & (nodes != 0)).any())
 
 

@@ -107,7 +107,8 @@ class Atoms(Sequence[AtomSequence]):
         ----------
         events : DataFrame
             One row per position, in order; the rows of a sequence must be consecutive. Every
-            column is a predicate: the value 3 of column ``size`` is the fact ``size(T, 3)``.
+            column except `sequence` and `key` is a predicate: the value 3 of column ``size`` is the
+            fact ``size(T, 3)``.
         tables : dict of DataFrames, optional
             Facts by predicate, one per row; the columns are the arguments, in order.
         sequence : str, optional
@@ -149,7 +150,7 @@ class Atoms(Sequence[AtomSequence]):
 
     @classmethod
     def of(cls, X: Any) -> Atoms:
-        """Convert X to Atoms: sequences of Atoms in a list, or sequences without background."""
+        """Convert X to Atoms: a list of sequences of Atoms, or of sequences without background."""
         if isinstance(X, Atoms):
             return X
         if as_frame(X, "X") is not None:

@@ -19,7 +19,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """All facts of one predicate, in the order in which they were given.
+    """All facts of one predicate; `ranks` is the order in which they were given.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Relation:
     scopes : (n_facts,) int32
         The sequence in which a fact holds, or `GLOBAL`.
     ranks : (n_facts,) int64
-        Position of a fact in the order of all predicates.
+        Rank of a fact among the facts of all predicates, in the order in which they were given.
     """
 
     is_position: tuple[bool, ...]
@@ -59,7 +59,7 @@ class Relation:
         )
 
     def renumbered(self, ids: Ids) -> Relation:
-        """The same facts with other ids of the constants, by their old ones."""
+        """The same facts with new ids of the constants: ``ids[old]``."""
         arguments = self.arguments.copy()
         for place in np.flatnonzero(np.logical_not(self.is_position)):
             arguments[:, place] = ids[arguments[:, place]]

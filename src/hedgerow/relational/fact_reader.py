@@ -67,7 +67,7 @@ class Constants:
         return self.ids.setdefault(text, len(self.ids))
 
     def texts(self) -> list[str]:
-        """All of them, by id."""
+        """The texts of all constants, by id."""
         return list(check_texts(self.ids))
 
 

@@ -1,4 +1,4 @@
-"""Facts about training positions: a database, and the indices of the positions in it."""
+"""Facts about positions: a database, and the indices of the positions in it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Facts:
         return self.database.n_positions if self.places is None else len(self.places)
 
     def select(self, positions: NDArray[np.int64]) -> Facts:
-        """Those of some positions."""
+        """The facts of some positions."""
         return Facts(self.database, positions if self.places is None else self.places[positions])
 
     def to_places(self, positions: Ids) -> Ids:

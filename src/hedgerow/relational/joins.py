@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Bindings:
-    """Values of the variables of a shape for which it holds, one row each, by position.
+    """Values of the variables for which a shape holds, one row for each combination and position.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Bindings:
 
     @classmethod
     def of_positions(cls, n_positions: int) -> Bindings:
-        """Those of the query without literals, which holds everywhere."""
+        """Bindings of the query without literals, which holds at every position."""
         positions = np.arange(n_positions, dtype=np.int32)
         return cls(positions, np.zeros_like(positions), (), np.zeros(n_positions, np.int64))
 
@@ -126,7 +126,8 @@ class Joiner:
     def join(self, bindings: Bindings, literal: Literal) -> tuple[Bindings, list[Ids]]:
         """Bindings that satisfy one more literal, and the values of its slots.
 
-        Instances are still those of the shape before: its slots are not numbered yet.
+        The instances of the result are still those without the new slots, whose values are returned
+        separately.
         """
         relation = self._relation(literal.predicate)
         slots = [place for place, term in enumerate(literal.terms) if term.kind == SLOT]
@@ -221,7 +222,7 @@ class Joiner:
         return _Index.build(columns, sizes, facts)
 
     def _first_of_each(self, bindings: Bindings, filled: list[Ids]) -> NDArray[np.bool_] | None:
-        """Which rows are among the first of their query and position; None for all of them."""
+        """Which rows are among the first `max_bindings` of a query at a position; None: all."""
         most = self._max_bindings
         positions = bindings.positions
         if len(positions) <= most or (positions[most:] != positions[:-most]).all():

@@ -80,7 +80,7 @@ class Mode:
 
     @property
     def needs(self) -> set[str]:
-        """Types of which a variable must be bound already; positions always are."""
+        """Types of variables that must be bound already, except positions, which always are."""
         return {kind for sign, kind in self.arguments if sign == "+"} - {POSITION}
 
     @property
@@ -99,7 +99,7 @@ def read_modes(modes: Any) -> tuple[Mode, ...]:
 
 
 def default_modes(database: Database) -> tuple[Mode, ...]:
-    """Ground queries about every position, and other positions that it is linked to."""
+    """Modes of all predicates of positions: constants as arguments, variables for links."""
     modes = []
     for name, relation in sorted(database.relations.items()):
         if relation.is_position and relation.is_position[0]:

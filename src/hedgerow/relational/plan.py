@@ -38,12 +38,12 @@ class Entries(NamedTuple):
     Attributes
     ----------
     positions : (n,) int32
-        A position.
+        Positions.
     queries : (n,) int64
-        A query that holds there; each pair comes once.
+        For each, the number of a query that holds there; a pair occurs only once.
     ranks : (n,) int64
-        The order of entries of one position, before that of queries: for queries of one literal
-        it is that of the facts.
+        The entries of a position are sorted by rank, then by query. The rank of a query of one
+        literal is that of its fact.
     """
 
     positions: Ids
@@ -67,8 +67,8 @@ class Step:
     constants : (n_instances, n_slots) list of tuples of str
         Constants of the slots, in the order of the shape, that are frequent enough.
     queries : (n_instances,) int64
-        Number of the query that each of them forms, -1 if it is not a query by itself: if its
-        literals do not all share variables, or some of them are implied by others.
+        Number of the query that each instance forms, -1 if it forms none: its literals do not all
+        share variables, or some of them are implied by others.
     steps : list of Step
         Refinements.
     """
@@ -96,7 +96,7 @@ class Table:
 
     @classmethod
     def start(cls, database: Database) -> Table:
-        """That of the query without literals."""
+        """The table of the query without literals."""
         return cls(Bindings.of_positions(database.n_positions), np.zeros((1, 0), np.int32))
 
     def extend(self, joiner: Joiner, shape: Shape) -> Table:
@@ -114,7 +114,7 @@ class Table:
         return Table(numbered, constants)
 
     def pairs(self) -> tuple[Bindings, NDArray[np.int64]]:
-        """The first row of each position and instance, and for each instance how many there are."""
+        """The first row of each position and instance; the number of positions of each instance."""
         bindings = self.bindings
         if bindings.variables:
             n_instances = len(self.constants)
@@ -179,7 +179,7 @@ class _Draft:
     drafts: dict[Literal, _Draft] = field(default_factory=dict)
 
     def refine(self, literal: Literal, query: Query) -> _Draft:
-        """The step with one more literal, which an instance of the query passes through."""
+        """The step with one more literal; the constants of ``query`` are added to its instances."""
         found = self.drafts.get(literal)
         if found is None:
             shape = query.shape.prefix(len(self.shape.literals) + 1)

@@ -13,7 +13,7 @@ NAME = "queries"
 
 
 def pack_queries(queries: RelationalFeatures | None) -> State:
-    """JSON in an array, as it may be long; nothing if there are no queries."""
+    """The queries as JSON, in an array, since it may be long; empty if there are no queries."""
     if queries is None:
         return State({}, {})
     return State({NAME: np.frombuffer(queries.to_bytes(), np.uint8)}, {})

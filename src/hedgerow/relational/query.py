@@ -84,14 +84,14 @@ class _Names:
         return term.kind == NEAR or (is_variable and self._types[term.number] == POSITION)
 
     def subject(self, literal: Literal, form: str) -> str:
-        """The position that a literal is about, formatted; empty for this position, or none."""
+        """The position that a literal is about, formatted; empty for this position, or for none."""
         terms = literal.terms
         if not (terms and self.is_position(terms[0])) or terms[0] == (NEAR, 0):
             return ""
         return form.format(self._term(terms[0]))
 
     def who(self, literal: Literal) -> str:
-        """The same in words."""
+        """The position that a literal is about, in words."""
         terms = literal.terms
         if not (terms and self.is_position(terms[0])):
             return ""
@@ -102,7 +102,7 @@ class _Names:
         return known.get(offset) or f"the position {self._term(terms[0])}"
 
     def statement(self, literal: Literal) -> str:
-        """What a literal says, without what it is about."""
+        """A literal without the position that it is about."""
         terms = list(literal.terms)
         if terms and self.is_position(terms[0]):
             del terms[0]

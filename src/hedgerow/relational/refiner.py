@@ -44,7 +44,7 @@ class Refiner:
     features : RelationalFeatures
         The queries so far, and how they are made.
     facts : Facts
-        About the training positions.
+        Facts about the training positions.
     max_literals : int
         Maximum number of literals of a query.
     """
@@ -61,7 +61,7 @@ class Refiner:
         self._shapes: dict[tuple[Shape, int], list[Shape]] = {}
 
     def with_queries(self, features: RelationalFeatures) -> Refiner:
-        """The same with all queries of an earlier run: the current ones, then refined ones."""
+        """A refiner with the queries of a checkpoint: the current ones, then refined ones."""
         found = Refiner(features, self._facts, self._max_literals)
         if list(found.queries)[: len(self.queries)] != list(self.queries):
             raise ValueError("the queries are not those of the data")
@@ -84,7 +84,7 @@ class Refiner:
         return self._features.max_queries
 
     def refine(self, name: str, positions: Ids) -> list[Refined]:
-        """Add literals to a query that holds at some positions; returns the queries that are new.
+        """Add literals to a query, which holds at these positions; returns the new queries.
 
         Those that hold at all of these positions are left out, since they are not informative.
         """
@@ -164,7 +164,7 @@ class Refiner:
             yield Refined(query.name, query, positions)
 
     def _refinements(self, shape: Shape, n_added: int) -> list[Shape]:
-        """Shapes with one more literal with variables, the `n_added`-th added to a query."""
+        """Shapes with one more literal that has variables; it is the `n_added`-th that is added."""
         key = (shape, n_added)
         if key not in self._shapes:
             n_more = self._features.depth - n_added + 1

@@ -141,8 +141,8 @@ class Search:
 def are_queries(shape: Shape, constants: Ids) -> NDArray[np.bool_]:
     """Which instances of a shape are queries of their own, given the ids of their constants.
 
-    Not those whose literals imply one another, and of instances that are the same query only the
-    first.
+    Instances with literals that imply one another are not; of instances that are the same query,
+    only the first is.
     """
     is_query = ~are_redundant(shape, constants)
     for symmetry in shape.symmetries[1:]:
@@ -177,7 +177,7 @@ def first_instance(shape: Shape, constants: tuple[str, ...]) -> tuple[str, ...]:
 def _is_first(
     constants: Ids, symmetry: tuple[int, ...], slots: tuple[int, ...]
 ) -> NDArray[np.bool_]:
-    """Whether constants are not sorted after those that a symmetry turns them into."""
+    """Whether constants are not sorted after the constants that a symmetry turns them into."""
     other = np.empty_like(constants)
     other[:, list(symmetry)] = constants
     first = np.ones(len(constants), np.bool_)

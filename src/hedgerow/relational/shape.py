@@ -52,7 +52,7 @@ class Substitution(NamedTuple):
     slots : tuple of pairs
         A slot, and the slot that it is mapped to.
     equal : frozenset of pairs
-        Slots that one variable is replaced by, so that their constants must be the same.
+        Slots that replace the same variable, so that their constants must be the same.
     """
 
     images: tuple[Literal, ...]
@@ -62,7 +62,7 @@ class Substitution(NamedTuple):
 
     @property
     def is_onto(self) -> bool:
-        """Whether every literal is the image of one."""
+        """Whether every literal is the image of some literal."""
         return len(set(self.images)) == len(self.images)
 
     @property
@@ -132,7 +132,7 @@ class Shape(LazyAttributes):
 
     @lazy
     def n_parts(self) -> int:
-        """Number of parts that share no variable; 0 without literals."""
+        """Number of groups of literals that share no variable; 0 without literals."""
         parts: list[set[Term]] = []
         for literal in self.literals:
             joined = {term for term in literal.terms if term.kind == VARIABLE}
@@ -143,9 +143,10 @@ class Shape(LazyAttributes):
 
     @lazy
     def canonical(self) -> tuple[Shape, tuple[int, ...]]:
-        """The same with literals in canonical order and renamed terms; its slots by old number.
+        """The canonical shape, and the old number of each of its slots.
 
-        Shapes that differ only in the order of literals and in names have one canonical shape.
+        Shapes that differ only in the order of literals, and in the numbers of variables and slots,
+        have the same canonical shape.
         """
         return min(
             (_rename(order, self.types) for order in permutations(self.literals)),
@@ -154,9 +155,9 @@ class Shape(LazyAttributes):
 
     @lazy
     def symmetries(self) -> list[tuple[int, ...]]:
-        """Permutations of slots that leave the query as it is: for each slot the one it becomes.
+        """Permutations of slots that result in the same query: for each slot, its new number.
 
-        The first leaves all slots where they are.
+        The first one is the identity.
         """
         return sorted(
             {
@@ -168,9 +169,9 @@ class Shape(LazyAttributes):
 
     @lazy
     def redundant_if(self) -> list[frozenset[tuple[int, int]]]:
-        """When some literals are implied by the others: sets of pairs of slots that are equal.
+        """Conditions under which a literal is implied by the others.
 
-        The empty set says that this is always so.
+        Each is a set of pairs of slots that have equal constants; the empty set means always.
         """
         conditions = {
             substitution.equal.union(_pair(*slots) for slots in substitution.slots)
@@ -190,7 +191,7 @@ class Shape(LazyAttributes):
 
 
 def order_of_offset(offset: int) -> int:
-    """Where an offset comes in names: here, the one before, the one after, two before, ..."""
+    """Rank of an offset in names: 0, -1, 1, -2, 2 and so on."""
     return 2 * abs(offset) - (offset < 0)
 
 
@@ -203,7 +204,7 @@ def _sort_key(literal: Literal) -> tuple[tuple[tuple[int, int], ...], str]:
 
 
 def _rename(literals: tuple[Literal, ...], types: tuple[str, ...]) -> tuple[Shape, tuple[int, ...]]:
-    """Number variables and slots by first appearance; slots in their new order."""
+    """Number variables and slots by first appearance; also returns the old numbers of slots."""
     names: dict[Term, Term] = {}
     counts = {VARIABLE: 0, SLOT: 0}
     for literal in literals:

@@ -53,7 +53,7 @@ def pack_browser(
     names: Sequence[str] | None = None,
     compared: NDArray[np.int32] | None = None,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """Sequences for the page, worst first if there are too many; `notes` list what is left out.
+    """Sequences for the page; only the worst if there are too many, which is added to `notes`.
 
     ``names`` are the names of the sequences, if any; ``compared`` (N,) are the labels that another
     model predicts.
@@ -110,7 +110,7 @@ def _note_what_is_left_out(
         n_columns = features.n_left_out + len(features.numbers)
         notes.append(
             f"The browser shows {len(features.numbers)} of {n_columns:,} columns of numbers, "
-            "those that change the most from position to position."
+            "those that change most often from position to position."
         )
 
 
@@ -203,7 +203,7 @@ def _pack_numbers(column: NumberColumn, choice: Choice, blob: Blob) -> dict[str,
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers in the smallest dtype that represents integers exactly."""
+    """Integers in the smallest dtype that represents them, other numbers in single precision."""
     with np.errstate(over="ignore"):  # values beyond the range of float32 are shown as infinity
         single = values.astype(np.float32)
     if not np.isfinite(single).all() or (values != np.rint(values)).any():
@@ -235,7 +235,7 @@ def _pack_loose(features: Features, choice: Choice, blob: Blob) -> dict[str, Any
 
 
 def _headline_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Put the column first that reads like the text of a sequence, by its name or its place."""
+    """Put first the column that reads like the text of a sequence, by its name or its texts."""
     if not columns:
         return []
     by_name = {column.name.lower(): column for column in columns}

@@ -12,21 +12,26 @@ from hedgerow.counting import count_of
 from hedgerow.report.blob import as_number
 from hedgerow.report.quality import measure_likelihood, score_all, tally_scores
 from hedgerow.report.reading import Reading
+from hedgerow.sequences import Sequences
 from hedgerow.stats import mcnemar
 from hedgerow.stats.sequence_bootstrap import resample
 
 
-def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]]:
-    """Labels that another model predicts, as codes of this model, (N,).
-
-    Labels that this model does not have come after its own.
-    """
-    if not np.array_equal(reading.sequences.offsets, other.sequences.offsets):
+def check_same(sequences: Sequences, other: Sequences) -> None:
+    """Raise ValueError if two models divide the data into different sequences."""
+    if not np.array_equal(sequences.offsets, other.offsets):
         raise ValueError(
-            f"the two models read different sequences: {_describe_size(reading)}, and "
-            f"{_describe_size(other)}; pass X and X_compare with the same sequences, in the same "
-            "order"
+            f"the two models read different sequences: {_describe_size(sequences)}, and "
+            f"{_describe_size(other)}; they need the same group column, or, in Python, X and "
+            "X_compare with the same sequences in the same order"
         )
+
+
+def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]]:
+    """The reading of a model, and the predictions of another model as its codes, (N,).
+
+    Labels that only the other model has are added to the reading.
+    """
     labels = list(reading.labels)
     labels += [label for label in other.labels if label not in set(labels)]
     code_of = {label: code for code, label in enumerate(labels)}
@@ -34,9 +39,9 @@ def recode(reading: Reading, other: Reading) -> tuple[Reading, NDArray[np.int32]
     return replace(reading, labels=labels), codes[other.predicted]
 
 
-def _describe_size(reading: Reading) -> str:
-    positions = count_of(reading.sequences.n_positions, "position")
-    return f"{positions} of {count_of(reading.sequences.n_sequences, 'sequence')}"
+def _describe_size(sequences: Sequences) -> str:
+    positions = count_of(sequences.n_positions, "position")
+    return f"{positions} of {count_of(sequences.n_sequences, 'sequence')}"
 
 
 def compare(

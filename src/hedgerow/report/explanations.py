@@ -103,7 +103,7 @@ def _explain(
 
 
 def _describe(parts: Contributions, log_odds: float) -> list[Any]:
-    """As lists; features are sorted by absolute value."""
+    """An explanation as lists; features are sorted by the size of their contributions."""
     features, transitions = parts.features, parts.transitions
     sizes = features["contribution"]
     order = np.argsort(-np.abs(sizes), kind="stable")

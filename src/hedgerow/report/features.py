@@ -1,8 +1,8 @@
 """Features: the values at each position, as columns of texts and of numbers.
 
-Attributes of items have names such as ``word:the`` or ``w[0]=the``. If most positions have one
-attribute with a certain prefix, such as ``w[0]``, these form a column of texts; the others remain a
-list.
+Attributes of items have names such as ``word:the`` or ``w[0]=the``. Those with the same prefix,
+such as ``w[0]``, form a column of texts if enough positions have one of them and none has two; the
+others remain a list.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
 
 
 def _most_varied(dense: NDArray[Any]) -> list[int]:
-    """Columns to show, in order: all, or those that vary most from position to position."""
+    """Columns to show, in order: all, or those that change most often between positions."""
     n_columns = dense.shape[1]
     if n_columns <= MAX_NUMBERS:
         return list(range(n_columns))
@@ -157,10 +157,11 @@ def _split_items(rows: SparseRows, names: list[str]) -> Features:
 def split_names(
     names: list[str], counts: list[int], n_positions: int
 ) -> list[tuple[str, str | None]]:
-    """Split names into a stem and a text, at the last separator that leaves a common stem.
+    """Split names into a stem and a text, at ":" or "=": ``word=the`` into ``word`` and ``the``.
 
-    ``counts`` is the number of positions of each. A name without a common stem is all stem, and has
-    no text.
+    If there are several, a name is split at the last one that follows a common stem, see `COMMON`.
+    A name without a common stem is not split: its text is None. ``counts`` are the numbers of
+    positions at which the names occur.
     """
     stems: defaultdict[str, int] = defaultdict(int)
     cuts = [_find_separators(name) for name in names]

@@ -21,13 +21,13 @@ from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator
-from hedgerow.fitted import check_fitted
+from hedgerow.fitted import check_fitted, read_inputs
 from hedgerow.label_colours import COLOURS
 from hedgerow.raw_data import RawData
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
+from hedgerow.report.comparison import check_same, recode
 from hedgerow.report.comparison import compare as compare_readings
-from hedgerow.report.comparison import recode
 from hedgerow.report.features import read_features
 from hedgerow.report.quality import compare_decoders, count_confusion, measure
 from hedgerow.report.reading import Reading, read_data
@@ -117,7 +117,7 @@ def write_report(
     X_compare
         The same sequences with the features of the second model; None: `X`.
     compare_title
-        Name of the second model on the page; None: the kind of model.
+        Name of the second model on the page; None: the name of its class.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def _describe_model(
     }
     if (base := getattr(model, "base_", None)) is not None:
         notes.append(
-            "Features and trees are those on top of the base model; write a report about "
-            f"model.base_, a {type(base).__name__}, to see those of the base."
+            "The page shows features and trees without the base model; write a report about "
+            f"model.base_, a {type(base).__name__}, to see the base model."
         )
     return data, blobs
 
@@ -234,10 +234,13 @@ def _describe_data(
     rival: _Rival | None,
 ) -> tuple[dict[str, Any], list[Blob]]:
     """The part of the page that describes a model and some data."""
-    reading = read_data(model, raw, decode or model.decode_)
+    sequences = read_inputs(model, raw).sequences
+    reading = read_data(model, sequences, raw.y, decode or model.decode_)
     compared, comparison = None, None
     if rival is not None:
-        other = read_data(rival.model, rival.raw, decode or rival.model.decode_)
+        others = read_inputs(rival.model, rival.raw).sequences
+        check_same(sequences, others)  # before y is read: it has the sequences of the first
+        other = read_data(rival.model, others, rival.raw.y, decode or rival.model.decode_)
         reading, compared = recode(reading, other)
         comparison = compare_readings(reading, other, compared, rival.names)
     data = _describe_reading(reading)

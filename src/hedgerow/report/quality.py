@@ -84,7 +84,7 @@ def compare_decoders(reading: Reading) -> dict[str, Any]:
 def tally_scores(reading: Reading, predicted: NDArray[np.int32]) -> dict[str, Tally]:
     """Counts of the sequences that have labels, by the name of the score computed from them.
 
-    There are none if no label is known.
+    The dict is empty if no label is known.
     """
     known = reading.known
     n_known = reading.by_sequence(known)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
-from hedgerow.fitted import compare_codes, read_inputs
+from hedgerow.fitted import compare_codes
 from hedgerow.model import Inputs
-from hedgerow.raw_data import RawData
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads
@@ -80,7 +79,7 @@ class Reading:
         return wrong
 
     def log_odds(self, position: int, label: int, against: int) -> float:
-        """Log-ratio of two marginals; the labels are predicted, true or among the top ones."""
+        """Log-ratio of two marginals; a label must be predicted, true or in `top_labels`."""
         log_prob, log_prob_against = (
             np.log(self._find_prob(position, code)) for code in (label, against)
         )
@@ -105,9 +104,8 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
-    """Label X, and compare with y if it is given."""
-    y, sequences = raw.y, read_inputs(model, raw).sequences
+def read_data(model: Estimator, sequences: Sequences, y: Any, decode: Decode) -> Reading:
+    """Label sequences, as the model reads them, and compare with y if it is not None."""
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))

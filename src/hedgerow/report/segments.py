@@ -22,7 +22,10 @@ MIN_MEAN_LENGTH = 1.2
 
 
 def describe_segments(reading: Reading) -> dict[str, Any] | None:
-    """Counts and lengths of true and predicted segments by label; None if there are none."""
+    """Counts and lengths of true and predicted segments by label.
+
+    None for tree-shaped graphs, if no label is known, and if labels change almost everywhere.
+    """
     if reading.sequences.parents is not None or not reading.known.any():
         return None
     has_chunks = look_like_chunks(reading.labels)

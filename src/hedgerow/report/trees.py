@@ -24,7 +24,7 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
         return None
     rounds = _choose_rounds(sizes)
     if len(rounds) < len(sizes):
-        notes.append(f"The trees of {len(rounds):,} of {len(sizes):,} rounds can be drawn.")
+        notes.append(f"The page has the trees of {len(rounds):,} of {len(sizes):,} rounds.")
     tables = [model.trees(round=number) for number in rounds]
     table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
     is_root = table["node"] == 0

@@ -21,7 +21,7 @@ MAX_WEIGHTS = 30
 
 
 def describe_pairs(model: Estimator) -> dict[str, Any] | None:
-    """Weights of label pairs by number of label; None if the model has none."""
+    """Weights of label pairs, which are given as codes; None if the model has none."""
     table = _without_attributes(model.transition_weights())
     if not len(table["weight"]):
         return None
@@ -75,7 +75,9 @@ def _describe_importances(model: TreeCRF, notes: list[str]) -> dict[str, Any] | 
     totals = gains.sum(axis=1)
     kept = np.argsort(-totals, kind="stable")[:MAX_FEATURES]
     if len(kept) < len(names):
-        notes.append(f"{len(kept):,} of {len(names):,} features in use are listed, by their gain.")
+        notes.append(
+            f"{len(kept):,} of {len(names):,} features are listed, those with the largest gain."
+        )
     return {
         "kind": "gain",
         "names": names[kept].tolist(),

@@ -87,10 +87,11 @@ def deviance(
     whatever the method. It is compared with a regression without the methods: the difference of the
     deviances has a chi-squared distribution if the methods are equally good.
 
-    The test assumes that answers are independent. Positions of a sequence are not, nor are the
-    answers of several models on one test set, so p-values are too small. ``dispersion="quasi"``
-    estimates from the cells how much more counts vary than those of independent answers, which
-    needs several cells for each method; p-values then come from an F distribution.
+    The test assumes that answers are independent. Positions of a sequence are not, which makes
+    p-values too small; nor are the answers of several models on one test set, which can make them
+    too large. ``dispersion="quasi"`` estimates from the cells how much the counts vary compared to
+    those of independent answers, which needs several cells for each method; p-values then come from
+    an F distribution.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class _Scale:
 
     dispersion: float
     residual_df: int | None
-    """Of an estimated dispersion; None: it is known."""
+    """Residual degrees of freedom, if the dispersion is estimated; None: it is known."""
 
     def test(self, difference: float, df: int) -> tuple[float, float]:
         """Statistic and p-value of a difference of deviances."""

@@ -112,7 +112,7 @@ def fit_logistic(
 def _find_determined(
     design: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What the cells determine: axes of coefficients, (rank, P), and single coefficients, (P,)."""
+    """Axes of coefficients that the cells determine, (rank, P), and flags of coefficients, (P,)."""
     n_coefficients = design.shape[1]
     sizes, axes = np.linalg.eigh(np.einsum("np,nq->pq", design, design))
     is_seen = sizes > ZERO * max(1.0, sizes.max(initial=0.0))
@@ -166,9 +166,9 @@ def _iterate(cells: _Cells) -> tuple[NDArray[np.float64], float]:
 def _find_separated(cells: _Cells) -> NDArray[np.bool_]:
     """Which cells fit perfectly in the limit, (n,).
 
-    A direction d separates if x_i d >= 0 in cells that are all right, <= 0 in those that are all
-    wrong, 0 in all others, and not 0 everywhere. Separated cells do not affect the fit of the
-    others.
+    A direction d separates cells if x_i d >= 0 for cells that are all right, <= 0 for those that
+    are all wrong, and 0 for all others, but not 0 for all cells. Separated cells do not affect the
+    fit of the others.
     """
     found = np.zeros(len(cells.right), dtype=np.bool_)
     while True:
@@ -189,7 +189,7 @@ def _signs(cells: _Cells) -> NDArray[np.float64]:
 def _solve(
     design: NDArray[np.float64], signs: NDArray[np.float64], objective: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The most useful direction, within bounds, along which the likelihood never decreases."""
+    """The best direction for ``objective``, within bounds, along which no likelihood decreases."""
     from scipy.optimize import linprog
 
     if not signs.any():

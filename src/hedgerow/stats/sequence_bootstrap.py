@@ -200,7 +200,7 @@ def resample(
 def _test(differences: NDArray[np.float64]) -> float:
     """Two-sided p-value: twice the share of differences on the other side of 0.
 
-    A percentile interval of level 1 - p just reaches 0.
+    The percentile interval with the confidence level 1 - p just reaches 0.
     """
     n = len(differences)
     tails = [(np.sum(side) + 1) / (n + 1) for side in (differences <= 0, differences >= 0)]
@@ -276,10 +276,16 @@ def _read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,) or not np.all(np.isfinite(weights) & (weights >= 0)):
+    if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}; expected a finite weight of at least 0 for "
-            f"each of {count_of(n, 'sequence')}"
+            f"sample_weight has shape {weights.shape}; expected one weight for each of "
+            f"{count_of(n, 'sequence')}"
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        place = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative"
         )
     return weights
 

@@ -1,6 +1,6 @@
 """Tallies: counts per sequence, from whose sums a score is computed.
 
-So the score of resampled sequences costs only an addition of counts.
+The score of a resample then takes only a sum of counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Tally(LazyAttributes):
     counts: csr_array
     """(S, C); SciPy adds up sparse arrays in a fixed order"""
     score: Callable[[NDArray[np.float64]], float]
-    """From sums (C,)."""
+    """Computes the score from sums of counts, (C,)."""
 
     def measure(self, weights: NDArray[np.float64]) -> float:
         """The score if sequences have these weights, (S,)."""
@@ -42,7 +42,7 @@ class Tally(LazyAttributes):
 
     @lazy
     def _transposed(self) -> csc_array:
-        """(C, S), once for all resamples: to transpose takes longer than to add up."""
+        """The counts as (C, S), kept because transposing takes longer than adding up."""
         return self.counts.T
 
 
@@ -113,7 +113,7 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
 
 
 def tally_shares(right: NDArray[Any], total: NDArray[Any]) -> Tally:
-    """Share of correct labels in each sequence, (S,)."""
+    """The tally of a share: numbers of correct labels, and of all labels, of each sequence."""
     counts = np.stack([right, total], axis=1).astype(np.float64)
     return Tally(csr_array(counts), lambda sums: float(sums[0] / sums[1]))
 

@@ -71,13 +71,13 @@ class BaseTraining:
     fitted : estimator or None
         The base, if it is already fitted.
     unfitted : estimator or None
-        What to train: the base, if it is not fitted, and a model for each fold.
+        The estimator to train: the base, if it is not fitted, and a clone for each fold.
     n_folds : int
         Number of folds; 0: scores of training sequences are those of the base itself.
     random_state : Any
         Parameter of the estimator, see `fixed_seed`.
     group_column, parents : str, int or None, GivenParents
-        Those of the estimator.
+        The column of groups, and how parents are given, as for the estimator.
     n_jobs : int or None
         Number of threads.
     """
@@ -228,12 +228,12 @@ def _renumber(labelled: Labelled, model: Model) -> Sequences:
 
 
 def _seen_alone(seen: Sequences) -> Sequences:
-    """Sequences of which only the features of the base are needed."""
+    """Sequences that have only the features of the base."""
     return replace(seen, base=seen)
 
 
 def _own(labelled: Labelled, *, renew: bool) -> Labelled:
-    """The training data of the base; renumbered, without attributes that do not occur."""
+    """The training data of the base; with ``renew``, only attributes that occur have numbers."""
     assert labelled.base is not None
     return _fresh(labelled.base) if renew else labelled.base
 
@@ -243,7 +243,7 @@ def _own_part(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
 
 
 def _fresh(labelled: Labelled) -> Labelled:
-    """With a new index of attribute names."""
+    """The same data with new numbers of attributes and categories."""
     if labelled.sequences.schema.kind == "items":
         labelled = labelled.drop_unseen()
     else:

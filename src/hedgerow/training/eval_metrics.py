@@ -120,9 +120,9 @@ class EvalMetrics:
         offsets: NDArray[np.int64],
         strange: NDArray[Any] | None = None,
     ) -> dict[str, float]:
-        """Values by name, for codes (N,) of S sequences; -1 is an unknown label.
+        """Values by name, from codes (N,) of true and predicted labels; -1 is an unknown label.
 
-        ``strange`` are labels of the codes that come after those of the model.
+        Codes beyond those of the model stand for the labels ``strange``.
         """
         classes = self.classes if strange is None else np.concatenate([self.classes, strange])
         known = true >= 0
@@ -136,7 +136,7 @@ class EvalMetrics:
 
 
 def read_eval_metric(value: Any) -> tuple[tuple[str, ...], tuple[EvalMetric, ...]]:
-    """Read the parameter ``eval_metric``: all names, and the metrics that are not `ALWAYS` there.
+    """Read the parameter ``eval_metric``: all names, and the metrics other than `ALWAYS`.
 
     Raises ValueError or TypeError if something is not a metric.
     """

@@ -200,7 +200,7 @@ def read_eval_sets(
             if data.seen_groups.lacks_cut(sequences, raw.groups):
                 raise ValueError(
                     f"X is one flat table of {count_of(sequences.n_positions, 'row')} without "
-                    "groups, but fit was given groups; pass (X, y, groups). If it is one sequence, "
+                    "groups, but fit was given groups; pass (X, y, groups). If X is one sequence, "
                     "pass ([X], [y])"
                 )
             data.seen_groups.warn_of_torn(sequences, _place(name))
@@ -227,7 +227,7 @@ def _read_truth(
     objective: TrainingObjective,
     where: str,
 ) -> Truth:
-    """Labels to compare with, at least one of which the model knows."""
+    """The true labels; raises ValueError unless the model knows at least one of them."""
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
         codes = data.labels.encode(column, sequences)

@@ -18,7 +18,7 @@ __all__ = ["gather_labelled"]
 
 
 def gather_labelled(labelled: Labelled, identities: NDArray[np.uint64] | None = None) -> Labelled:
-    """The sequences of all workers, as of a single one, sorted by rank or by identity, (S,).
+    """The sequences of all workers, on each of them, sorted by rank, or by ``identities``, (S,).
 
     Attributes have the same numbers on all workers.
     """
@@ -37,7 +37,7 @@ def _has_facts(labelled: Labelled) -> bool:
 
 
 def _gather(labelled: Labelled) -> Labelled:
-    """Those of one worker after those of another."""
+    """The sequences of all workers, sorted by rank."""
     if labelled.comm.size == 1:
         return labelled
     weights = labelled.sequence_weights, labelled.position_weights
@@ -95,6 +95,6 @@ def _join_rows(parts: Sequence[SparseRows]) -> SparseRows | None:
 
 
 def _join_arrays(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """One after another; workers have all of them, or none."""
+    """Concatenate arrays; either all workers have one, or none has."""
     given = [part for part in parts if part is not None]
     return np.concatenate(given) if given else None

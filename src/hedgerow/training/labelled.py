@@ -85,7 +85,8 @@ class Labelled:
     ) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order.
 
-        Sequences that differ only in what the base sees, or in ``more``, (S,), get different ones.
+        Sequences with different features of the base, or different ``more``, (S,), have different
+        numbers.
         """
         weights = self.sequence_weights, self.position_weights
         of_base = None if self.base is None else self.base.identify(n_threads)
@@ -102,7 +103,7 @@ class Labelled:
         )
 
     def weights_of_positions(self) -> NDArray[np.float64] | None:
-        """Weight of each position, (N,); None if all are equal."""
+        """Weight of each position, (N,); None if there are no weights."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
         return np.repeat(self.sequence_weights, self.sequences.lengths)
@@ -128,7 +129,7 @@ class Labelled:
         return allowed & (before >= 0) & (after >= 0)
 
     def _are_tied(self) -> NDArray[np.bool_]:
-        """Whether an edge from parent to child crosses each of these positions."""
+        """Whether a cut before each position would separate a child from its parent, (N,)."""
         sequences = self.sequences
         assert sequences.parents is not None
         children = np.flatnonzero(sequences.parents >= 0)
@@ -162,7 +163,7 @@ class Labelled:
         return self.renumber(seen_items(self.sequences, self.index, self.comm))
 
     def renumber(self, index: _core.StringIndex) -> Labelled:
-        """The same data with the numbers of another index, without attributes it does not have."""
+        """The same data with attributes numbered by another index; others are dropped."""
         if self.sequences.schema.kind != "items" or index is self.index:
             return replace(self, index=index)
         return replace(
@@ -206,7 +207,7 @@ def read_labelled(
     if labels is None:
         labels, codes = Labels.learn(column, comm)
         if comm.size > 1:
-            labels = labels.union(comm.gather(labels))
+            labels = Labels.union(comm.gather(labels))
             codes = labels.encode(column, sequences)
     else:
         column.require_any(comm)
@@ -265,7 +266,7 @@ def _read_class_weight(
     sequences: Sequences,
     comm: Comm,
 ) -> NDArray[np.float64] | None:
-    """Weight of each position by its label, (N,), or None if all are equal."""
+    """Weight of each position by its label, (N,); None if `class_weight` is None."""
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight")

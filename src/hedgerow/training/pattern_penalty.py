@@ -50,7 +50,7 @@ def check_pattern_lambda(value: Any) -> None:
 def pattern_penalties(
     value: PatternLambda, patterns: Patterns, targets: Targets
 ) -> NDArray[np.float64] | None:
-    """Strength of the L2 penalty of each pattern, (P,); None for no penalty.
+    """Strength of the L2 penalty of each pattern, (P,); None if `pattern_lambda` is None.
 
     Parameters
     ----------

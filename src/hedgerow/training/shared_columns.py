@@ -60,7 +60,7 @@ def _share_attributes(
 
 
 def _share_values(sequences: Sequences, comm: Comm) -> Sequences:
-    """Values of attributes that are all 1 are written out if another worker has other values."""
+    """Store values of attributes, even if all are 1, if another worker has other values."""
     rows = sequences.sparse
     assert rows is not None
     have_values = comm.max(np.array([int(rows.values is not None)]))[0] > 0

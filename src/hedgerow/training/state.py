@@ -21,7 +21,7 @@ class TrainingState:
     history : dict of lists
         Every metric after every step.
     best_step : int or None
-        Number of steps with the best metric on the eval set; None without one.
+        Number of steps after which the metric on the eval set was best; None without an eval set.
     best : float
         That metric, with its sign changed if greater is better.
     ended : bool
@@ -39,7 +39,7 @@ class TrainingState:
             self.history.setdefault(name, []).append(figure)
 
     def compare(self, n_done: int, loss: float) -> None:
-        """Check whether the last step is the best so far."""
+        """Update the best step: ``loss`` is the metric after `n_done` steps, smaller is better."""
         if self.best_step is None or loss < self.best:
             self.best_step, self.best = n_done, loss
 

@@ -117,7 +117,7 @@ class Training(Generic[Form, AnyUpdate]):
             return self.fit(self.read(raw))
 
     def check_shareable(self, X: Any) -> None:
-        """Raise ValueError for what one worker alone can do, if there are several."""
+        """Raise ValueError, with several workers, for settings that need a single one."""
         check_shareable(self.crf, self.trainer.objective, X=X, comm=self.comm)
 
     def fit(self, labelled: Labelled) -> dict[str, Any]:
@@ -419,7 +419,7 @@ def train(
 
     With early stopping, the best step on the last eval set is kept, otherwise the last one. The
     training state is written to `record` from time to time. The first of several workers calls the
-    callbacks, and all are compared after each step.
+    callbacks; after each step, an error is raised unless all workers have learned the same.
     """
 
     def evaluate() -> dict[str, float]:

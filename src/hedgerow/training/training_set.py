@@ -41,7 +41,7 @@ class TrainingSet:
     targets : Targets
         Labels of the positions, and the weight of each.
     pattern_penalties : (P,) or None
-        Strength of the L2 penalty of each label pattern, if it is separate.
+        Strength of the L2 penalty of each label pattern; None if `pattern_lambda` is None.
     seen_groups : SeenGroups
         How X was divided into sequences, and their ids.
     decode : {"viterbi", "marginal"}
@@ -115,9 +115,9 @@ class TrainingSet:
 
 
 def _curve_decoder(asked: DecodeParameter, objective: TrainingObjective) -> Decode:
-    """The decoder that was requested or that the objective trains for.
+    """The decoder of accuracies during training: the requested one, or that of the objective.
 
-    If it is not chosen yet, marginals, which training computes anyway.
+    If neither is set, marginals, which training computes anyway.
     """
     if asked != "auto":
         return asked

@@ -90,18 +90,18 @@ class Pieces(NamedTuple):
     """Sequences, or parts of long ones, in order unless they were shuffled."""
 
     owners: NDArray[np.int64]
-    """Number of the sequence of each, (P,)."""
+    """Number of the sequence of each piece, (P,)."""
     begins: NDArray[np.int64]
-    """First position of each, (P,)."""
+    """First position of each piece, (P,)."""
     ends: NDArray[np.int64]
-    """End of each, (P,)."""
+    """Position after the last one of each piece, (P,)."""
 
     def take(self, numbers: NDArray[Any]) -> Pieces:
         """Select some of them."""
         return Pieces(*(part[numbers] for part in self))
 
     def first(self, n_positions: float) -> Pieces:
-        """The first ones, at least `PIECES`, with at least this many positions; sorted."""
+        """The first pieces: at least `PIECES`, and enough for this many positions; sorted."""
         sums = np.cumsum(self.ends - self.begins)
         n_taken = max(int(np.searchsorted(sums, n_positions)) + 1, PIECES)
         taken = self.take(np.arange(min(n_taken, len(sums))))
@@ -110,12 +110,12 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The sequences of one worker among those of all, which are numbered by rank.
+    """The sequences of one worker; those of all workers are numbered together, in order of rank.
 
     Attributes
     ----------
     labelled : Labelled
-        Those of this worker.
+        The sequences of this worker.
     first_sequence, first_position : int
         Numbers of its first sequence and position.
     """
@@ -126,13 +126,13 @@ class Share:
 
     @classmethod
     def of(cls, labelled: Labelled) -> Share:
-        """That of the worker which has these sequences."""
+        """The share of the worker which has these sequences."""
         comm, sequences = labelled.comm, labelled.sequences
         sizes = comm.gather((sequences.n_sequences, sequences.n_positions))[: comm.rank]
         return cls(labelled, sum(n for n, _ in sizes), sum(n for _, n in sizes))
 
     def gather(self, own: Pieces) -> Pieces:
-        """Pieces of all workers."""
+        """The pieces of all workers, numbered together."""
         shifted = Pieces(
             own.owners + self.first_sequence,
             own.begins + self.first_position,
@@ -142,7 +142,7 @@ class Share:
         return Pieces(*map(np.concatenate, zip(*parts, strict=True)))
 
     def take(self, pieces: Pieces) -> Labelled:
-        """Pieces of any workers, on all of them."""
+        """Some pieces, from whichever worker has them, on all workers."""
         owners = pieces.owners - self.first_sequence
         own = pieces.take((owners >= 0) & (owners < self.labelled.sequences.n_sequences))
         begins, ends = own.begins - self.first_position, own.ends - self.first_position

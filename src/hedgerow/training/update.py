@@ -32,12 +32,12 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def n_warm(self) -> int:
-        """Number of warm-up steps: training is not stopped during these."""
+        """Number of warm-up steps, during which there is no early stopping."""
 
     @property
     @abstractmethod
     def has_learnt(self) -> bool:
-        """Whether there is something to evaluate: steps, or an initial model."""
+        """Whether there is anything to evaluate: steps so far, or an initial model."""
 
     @abstractmethod
     def advance(self) -> bool:

@@ -29,8 +29,8 @@ def hold_out(
 ) -> tuple[Labelled, Labelled | None]:
     """Split training data into a part for training and a part that is held out.
 
-    Sequences without a known label of positive weight are never held out, nor are those that are
-    the only ones with some label, unless this is true of all.
+    A sequence is never held out if none of its known labels has a positive weight, or if it has a
+    label that no other sequence has, unless that is true of all sequences.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns: what trees split on, every column of X as at most 255 ordered bins.
+"""Columns: what trees split on, with every column of X divided into at most 255 bins.
 
 Bin 0 is for missing values; the values of a column have the bins 1 to ``n_bins``.
 """
@@ -81,7 +81,7 @@ class Columns(LazyAttributes):
     index : StringIndex or None
         Names of the attributes of items; None for columns.
     sparse : bool
-        The numeric columns of X are sparse attributes, or X contains items.
+        Whether the numeric columns of X are sparse attributes, or X contains items.
     cut_offsets : (C + 1,) int64
         Column c has the cuts ``cut_offsets[c]`` to ``cut_offsets[c + 1]``; a dense text column
         has none.
@@ -334,7 +334,7 @@ class Columns(LazyAttributes):
         return self._bins_of(1.0)[self.n_dense :]
 
     def _bins_of(self, value: float) -> NDArray[np.uint8]:
-        """Bin of one value in each column, (C,); of categories the first."""
+        """Bin of a number in each column, (C,); the first bin for categorical columns."""
         cuts_below = np.concatenate([[0], np.cumsum(self.cuts <= value)])
         return (1 + np.diff(cuts_below[self.cut_offsets])).astype(np.uint8)
 

@@ -38,11 +38,12 @@ def path_contributions(
     signs: NDArray[np.int64],
     before: NDArray[np.uint8] | None = None,
 ) -> list[tuple[float, Table]]:
-    """The parts of sums of label scores at some positions, see `Potential.contributions`.
+    """What features add to sums of label scores at some positions: `Potential.contributions`.
 
     The bias is the sum of the values of the roots; features are those that the trees used.
-    ``before`` (n, K, n_lags) are 1 + the previous labels, 0 where there is none, for the trees of
-    each label; those of the labels with the largest factors are shown.
+    ``before`` (n, K, n_lags) are the codes of the previous labels plus 1, for the trees of each
+    label; 0 where there is none. The values of previous labels in the table are those for the label
+    with the largest factor in ``signs``.
     """
     if before is None:
         before = np.empty((*signs.shape, 0), np.uint8)
@@ -111,7 +112,7 @@ class _Paths:
     nodes, firsts : int64
         Indices of the nodes, and of the roots of their trees.
     weights : float64
-        Their weights.
+        Factors of the values of the nodes.
     owners : int64
         Numbers of the positions.
     outputs : int32
@@ -125,7 +126,7 @@ class _Paths:
     outputs: NDArray[np.int32]
 
     def part(self, chosen: NDArray[Any]) -> _Paths:
-        """Some of them, by flags or indices."""
+        """Some of the paths, by flags or indices."""
         return _Paths(
             self.nodes[chosen],
             self.firsts[chosen],
@@ -152,9 +153,9 @@ class _Paths:
 def _answer(
     forest: Forest, window: _Window, paths: _Paths, before: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """The answers of n splits: the rows and columns they use, and the shares that go left.
+    """For n splits: the rows and columns that they use, and the shares that go left.
 
-    If a surrogate replaces a split, it is the one that is reported.
+    If a surrogate replaces a split, these are those of the surrogate.
     """
     nodes, owners = paths.nodes, paths.owners
     rows, asked = window.find(forest.offsets[nodes]), forest.columns[nodes]
@@ -235,7 +236,7 @@ class _Window:
         return cls(columns, own, offsets, rows, _bins_of(columns, own))
 
     def find(self, offsets: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Numbers of the rows at some offsets."""
+        """Indices of some offsets in `offsets`."""
         return np.searchsorted(self.offsets, offsets).astype(np.int64)
 
     def look(

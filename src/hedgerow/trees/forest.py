@@ -56,7 +56,7 @@ SET_BYTES = 32  # of a set of bins, one bit each
 
 
 def asked_columns(forest: Forest, n_columns: int) -> NDArray[np.int32]:
-    """The columns of X, the first ``n_columns``, that splits use; ascending."""
+    """The columns that splits use, among the first ``n_columns``; ascending."""
     asked = np.unique(forest.columns)
     return asked[(asked >= 0) & (asked < n_columns)]
 

@@ -37,7 +37,7 @@ def importance_table(forest: Forest, columns: Columns) -> Table:
 
 
 def importance_shares(forest: Forest, columns: Columns, n_features: int) -> NDArray[np.float64]:
-    """Share of each column of X in the total gain, (n_features,); all 0 without any gain."""
+    """Share of each column of X in the total gain, (n_features,); 0 if there is no gain at all."""
     origins = columns.of_schema()
     gains = importances(forest, columns.n_asked)[1].sum(axis=0)[: len(origins)]
     sums = np.zeros(n_features)

@@ -49,8 +49,8 @@ class Learner:
     identities : (S,) uint64, optional
         What the draws of sequences and examples depend on; None: their numbers.
     bound
-        Upper bound on the total weight of all positions of all workers; 0: no rounding. It makes
-        roundings independent of the order of the positions.
+        Upper bound on the total weight of all positions of all workers; 0: no rounding. It defines
+        how sums are rounded, so that they do not depend on the order of the positions.
     n_positions
         Number of positions of all workers; None: those of the offsets. Derivatives are rounded more
         finely if there are many.
@@ -93,13 +93,17 @@ class Learner:
         self._pool = _core.MemoryPool()
 
     def _select(self, round_number: int) -> NDArray[np.uint8] | None:
-        """The positions of a round, (N,)."""
-        key = self._key(round_number, Purpose.SEQUENCES)
+        """The positions of a round, (N,); None: all of them."""
         share = self.sampling.subsample
+        if share >= 1:
+            return None
+        key = self._key(round_number, Purpose.SEQUENCES)
         return select_positions(self.offsets, share, key, self.identities, self.comm)
 
     def _draws(self, round_number: int) -> dict[str, Any]:
-        """The examples of a round that are drawn."""
+        """How examples of a round are drawn, as arguments; empty if all are used."""
+        if not self.sampling.draws_examples:
+            return {}
         return {
             "share": self.sampling.share,
             "negative_ratio": self.sampling.negative_ratio,
@@ -110,16 +114,21 @@ class Learner:
         }
 
     def _identify_positions(self) -> NDArray[np.uint64] | None:
-        """What the draws of examples depend on, (N,), if examples are drawn."""
-        if self.identities is None or not self.sampling.draws_examples:
+        """What the draws of examples depend on, (N,)."""
+        if self.identities is None:
             return None
         return identify_positions(self.identities, self.offsets, n_threads=self.n_threads)
 
     def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
-        key = self._key(round_number, Purpose.COLUMNS)
+        key = self._column_key(round_number)
         return _core.grow_trees(
             self.data, examples, self.rules, key, self.n_threads, self.column_rules, self._pool
         )
+
+    def _column_key(self, round_number: int) -> int:
+        """The key of the columns of a round; 0 if none are drawn."""
+        share = min(self.rules.colsample_bytree, self.rules.colsample_bynode)
+        return self._key(round_number, Purpose.COLUMNS) if share < 1 else 0
 
     def _key(self, round_number: int, purpose: Purpose) -> int:
         return draw_key(self.sampling.seed, round_number, purpose)
@@ -130,9 +139,9 @@ class Observed:
     """Labels that were observed, and how curvatures are computed from probabilities."""
 
     codes: NDArray[np.int32]
-    """(N,) The gradient is the probability, less 1 at this label; -1: at none."""
+    """(N,) The gradient is the probability minus 1 at this label; -1: at none."""
     rule: tuple[float, float]
-    """The share of each gamma that counts, and the gamma up to which all of it does."""
+    """Factor of gammas, and the gamma up to which they are used unchanged: see `temper`."""
 
 
 class TreeLearner(Learner):
@@ -172,12 +181,12 @@ class TreeLearner(Learner):
         gradients : (N, K)
             Gradient of the loss with respect to each score, times the weight of the position.
         curvatures : (N, K), or (N, 1) for all outputs alike
-            Curvatures, likewise; not negative.
+            Curvatures, also times the weight; not negative.
         round_number
-            Number of the round, from 0; random numbers depend only on it.
+            Number of the round, from 0; random numbers depend on it and on the seed.
         observed
-            If given, ``gradients`` are probabilities, which it turns into gradients, and
-            ``curvatures`` are gammas.
+            If given, ``gradients`` are probabilities and ``curvatures`` are gammas, from which
+            gradients and curvatures are computed.
         """
         counts: dict[str, Any] = {}
         if observed is not None:
@@ -213,7 +222,7 @@ class TreeLearner(Learner):
             self.data,
             examples,
             self.rules,
-            self._key(round_number, Purpose.COLUMNS),
+            self._column_key(round_number),
             magnitudes.ravel(),
             self.n_threads,
             self.column_rules,
@@ -275,8 +284,8 @@ class ContextLearner(Learner):
             position; at first positions, with respect to the scores of the K outputs, in place of
             the first K edges.
         probabilities : (n, E) or None
-            Their probabilities: the curvature of an edge, or of several together, is that of the
-            position times p (1 - p); None: just that of the position.
+            Probabilities of the edges: the curvature of an edge, or of several together, is that of
+            the position times p (1 - p), with their total probability p. None: without this factor.
         curvatures : (n,)
             Curvature of each position, times its weight; not negative.
         observed, weights : (n,), optional
@@ -285,7 +294,7 @@ class ContextLearner(Learner):
         parents : (n,), optional
             For tree-shaped graphs, negative at roots, which are treated like first positions.
         totals : (n, K), optional
-            Expected counts of the outputs, with which those of their edges need not be added up.
+            Expected counts of the outputs; without them, the counts of their edges are added up.
         """
         self._examples.add(
             first_position,
@@ -314,14 +323,14 @@ class ContextLearner(Learner):
         totals: NDArray[np.float64],
         curvatures: NDArray[np.float32],
     ) -> None:
-        """The same for pairs of many labels, whose gradients are p - 1 if observed, otherwise p.
+        """Like `add`, for pairs of many labels: gradients are p - 1 if observed, otherwise p.
 
         Parameters
         ----------
         by_label : (n, K, K rounded up)
             Probabilities p of the pairs, [label, previous label]; not read at first positions.
         observed_probs : (n,)
-            Those of the observed pairs.
+            Probabilities of the observed pairs.
         """
         self._examples.add_pairs(
             first_position,

@@ -29,8 +29,9 @@ def impute_bins(
 ) -> NDArray[np.uint8]:
     """The bin of each of D columns that replaces missing values, (D,).
 
-    The most frequent bin for categories and for numbers with few distinct values, the bin of the
-    median for other numbers. If all values are missing, or have no weight, it is the first bin.
+    It is the most frequent bin for categories and for numbers with few distinct values, and the bin
+    of the median for other numbers. If all values are missing, or have no weight, it is the first
+    bin.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["tree_table", "trees_of_round"]
 
 
 def trees_of_round(forest: Forest, round: int | None) -> NDArray[np.int64]:
-    """Numbers of the trees of a round, counted from 1; None: of all trees."""
+    """Numbers of the trees of ``round``, which is counted from 1; None: of all rounds."""
     if round is None:
         return np.arange(forest.n_trees)
     check_number("round", round, minimum=1, integer=True)
@@ -88,7 +88,7 @@ def tree_table(
 
 
 def _ways_of_missing(asked: list[Question], shares: list[float]) -> list[str]:
-    """Where missing values go at each split: to both sides if they are fractional."""
+    """Where missing values go at each split; both ways if they are fractional."""
     return [
         _way(question.missing_says_yes) if np.isnan(share) else "both"
         for question, share in zip(asked, shares, strict=True)

@@ -15,9 +15,9 @@ MANY_POSITIONS = 10_000_000
 
 
 def count_bits(n_positions: int) -> tuple[int, int]:
-    """Log2 of the maximum number of units of all gradients of a tree, and of all curvatures.
+    """Numbers g and c: gradients of a tree add up to at most 2^g units, curvatures to 2^c.
 
-    The positions are those of all workers.
+    ``n_positions`` are those of all workers.
     """
     more = math.ceil(math.log2(n_positions)) - 20 if n_positions > MANY_POSITIONS else 0
     of_gradients, of_curvatures = UNIT_BITS

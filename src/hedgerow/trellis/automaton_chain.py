@@ -19,13 +19,13 @@ __all__ = ["AutomatonChain"]
 
 @dataclass(frozen=True, eq=False)
 class AutomatonChain(Trellis):
-    """A chain whose arcs are those of a label automaton.
+    """A chain with the arcs of a label automaton.
 
     Attributes
     ----------
     automaton : Automaton
-        Its patterns are the P label patterns, then forbidden ones, then others, which have no
-        score.
+        Its patterns are the P label patterns, then forbidden label pairs, then label pairs without
+        a score.
     n_weighted : int or None
         Number of label patterns among its patterns, P; None: all.
     constraints : Constraints or None
@@ -197,7 +197,7 @@ class AutomatonChain(Trellis):
         weights: NDArray[np.float64] | None,
         n_threads: int,
     ) -> Mixing:
-        """Estimates, from a first-order chain that resembles this one."""
+        """Estimates of the bounds, from a first-order chain that resembles this one."""
         arcs, edges = average_pair_scores(self.automaton, scores.arcs, arc_sums), scores.edges
         if edges is not None and edges.ndim == 2:
             edges = average_edges(self.automaton, edges, arc_sums, n_threads)

@@ -23,7 +23,7 @@ def measure_mixing(
 ) -> Mixing:
     """Mixing of a first-order model with the scores ``arcs`` (K, K), in single precision.
 
-    Edges, if the scores have any, are those of label pairs.
+    If the scores have edges, these must be scores of label pairs, (N, K, K).
     ``weights`` (S,) are the weights of the sequences in the curvatures of the arcs; None is 1.
     """
     single = scores.parents is None and _core.takes_single_edges(scores.n_labels)

@@ -40,7 +40,7 @@ class OutputEdges(ABC):
 
     @abstractmethod
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Slopes of the sums (N, n_outputs), from those of the edges ``(N, *shape)``."""
+        """Slopes of the sums (N, n_outputs), from the slopes of the edges ``(N, *shape)``."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class PairEdges(OutputEdges):
         return self.n_labels, self.n_labels
 
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """The same numbers."""
+        """The sums, (N, K, K)."""
         return sums.reshape(-1, *self.shape)
 
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """The same numbers."""
+        """The slopes, (N, K * K)."""
         return flatten_edges(slopes)
 
 
 @dataclass(frozen=True, eq=False)
 class PatternEdges(OutputEdges, LazyAttributes):
-    """The outputs are label patterns; the score of an arc is the sum over those it ends in."""
+    """The outputs are label patterns; an arc's score is the sum over the patterns it ends in."""
 
     trellis: Trellis
 

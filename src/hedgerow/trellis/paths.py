@@ -28,7 +28,7 @@ def k_best(
     Returns
     -------
     codes : (k, N) int32
-        Row r contains the labels of rank r, of those sequences that have at least this many
+        Row r contains the labelling of rank r, from 0, of each sequence; 0 in sequences with fewer
         labellings.
     counts : (S,) int64
         Number of labellings found: k, or fewer if fewer exist.

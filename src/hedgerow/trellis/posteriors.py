@@ -110,8 +110,8 @@ def weighted_forward_backward(
 
     By the chain rule log P(y) is the sum of log P(y_t | labels before t); here the term of position
     t is multiplied by ``weights[t]``. ``log_likelihoods`` are these weighted sums; the gradient is
-    the weighted observed counts minus ``marginals``, ``arc_sums`` and ``pairs``. With all weights 1
-    they are those of `forward_backward`.
+    the weighted observed counts minus ``marginals``, ``arc_sums`` and ``pairs``. If all weights are
+    1, these equal the results of `forward_backward`. ``log_z`` is NaN.
     """
     codes, by_position = read_codes(labels, scores.n_labels), read_weights(weights)
     result = allocate(scores, pairs, out, likelihoods=True)

@@ -20,11 +20,11 @@ class Tangents:
     """Derivatives of the results of forward-backward along a direction of the scores."""
 
     marginals: NDArray[np.float64]
-    """(N, K) of the marginals."""
+    """(N, K) derivatives of the marginals."""
     arc_sums: NDArray[np.float64] | None
-    """Of the expected counts of the arcs, in their shape."""
+    """Derivatives of the expected counts of the arcs, in their shape."""
     pairs: NDArray[np.float64] | None
-    """(N, K, K), or in the shape of the edges; 0 where a sequence begins."""
+    """Derivatives of pairs, (N, K, K), or in the shape of the edges; 0 where a sequence begins."""
 
 
 def tangent(
@@ -48,7 +48,7 @@ def tangent(
     scores
         The scores.
     marginals
-        (N, K) those of `forward_backward` for the same scores.
+        (N, K) marginals that `forward_backward` returns for the same scores.
     nodes
         (N, K) direction of the node scores. It may be as large as 1 / marginals; where a marginal
         is 0, the direction does not matter.
@@ -80,7 +80,9 @@ def _of_shape(
     """An array in the format of the kernels."""
     numbers = read_floats(array)
     if numbers.shape != shape:
-        raise ValueError(f"{name} has shape {numbers.shape}; expected that of {other}, {shape}")
+        raise ValueError(
+            f"{name} has shape {numbers.shape}; expected the shape of {other}, {shape}"
+        )
     return numbers
 
 

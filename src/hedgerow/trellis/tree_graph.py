@@ -1,4 +1,4 @@
-"""TreeGraph: inference in tree-shaped graphs, where labels depend on those of their parents."""
+"""TreeGraph: inference in tree-shaped graphs, where a label depends on the label of its parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TreeGraph", "inference"]
 
 
 def inference(scores: Scores) -> Inference:
-    """The kernels for scores: those of the trellis for chains, `TreeGraph` with parents."""
+    """The kernels for scores: the trellis itself for chains, a `TreeGraph` if there are parents."""
     return scores.trellis if scores.parents is None else TreeGraph(scores.trellis)
 
 
@@ -59,7 +59,7 @@ class TreeGraph(Inference):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Messages up, and down again if more than log Z and likelihoods are requested."""
+        """Fill the results: messages up, and down again unless log Z and likelihoods are enough."""
         self._graph(scores).fill_posteriors(
             labels,
             out.log_z,
@@ -82,7 +82,7 @@ class TreeGraph(Inference):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """By the chain rule, parents before children."""
+        """Fill weighted counts, by the chain rule with parents before children."""
         assert out.log_likelihoods is not None
         assert out.marginals is not None
         self._graph(scores).fill_weighted_posteriors(
@@ -105,14 +105,14 @@ class TreeGraph(Inference):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Messages with their slopes."""
+        """Fill derivatives, by messages with their derivatives."""
         assert out.marginals is not None
         self._graph(scores).fill_tangents(
             marginals, nodes, arcs, out.marginals, out.arc_sums, out.pairs, n_threads, scores.bound
         )
 
     def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
-        """Best scores up, labels down."""
+        """Fill the most probable labelling: best scores up, labels down."""
         self._graph(scores).fill_viterbi(codes, n_threads)
 
     def fill_k_best(
@@ -123,7 +123,7 @@ class TreeGraph(Inference):
         losses: NDArray[np.float64],
         n_threads: int,
     ) -> None:
-        """The k most probable labellings, from the cost of each label given its parent's."""
+        """Fill the k most probable labellings, from the cost of each label given its parent's."""
         self._graph(scores).fill_k_best(codes, counts, losses, n_threads)
 
     def fill_samples(
@@ -133,7 +133,7 @@ class TreeGraph(Inference):
         codes: NDArray[np.int32],
         n_threads: int,
     ) -> None:
-        """Roots first."""
+        """Fill random labellings, drawn from the roots down."""
         self._graph(scores).fill_samples(uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:

@@ -54,11 +54,11 @@ class Scores:
         Either float64 or float32, which is converted unless `Trellis.takes_single_edges`.
     parents : (N,) int32 or None
         Index of the parent of each position in its sequence, -1 for a root; None for chains. The
-        previous label is then that of the parent, and roots are first positions.
+        previous label is then the label of the parent, and roots are first positions.
     bound : float
-        Upper bound on sums over positions, for sums that do not depend on the order of the
-        sequences: the number of positions times the largest weight. 0: ordinary floating-point
-        sums.
+        Upper bound on sums over positions, such as their total weight, see `Targets.bound`. Terms
+        are rounded to multiples of a unit that it determines, so sums are exact and do not depend
+        on the order of the sequences, see `hedgerow.exact_sums`. 0: ordinary floating-point sums.
     """
 
     nodes: NDArray[np.float64]
@@ -195,10 +195,10 @@ class Inference(ABC):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Forward-backward; forward only if nothing else is requested.
+        """Forward-backward; just forward if only log Z and log-likelihoods are requested.
 
-        ``labels`` (N,) are those of the log-likelihoods; ``weights`` (S,) are the weights of the
-        sequences in the sums over arcs.
+        ``labels`` (N,) are the labels whose log-likelihoods are computed; ``weights`` (S,) are the
+        weights of the sequences in the sums over arcs.
         """
 
     @abstractmethod
@@ -239,8 +239,8 @@ class Inference(ABC):
     ) -> None:
         """The k most probable labellings, (k, N).
 
-        Also the number of labellings of each sequence, (S,), and the difference of their scores
-        from the best, (k, S).
+        Also the number of labellings found for each sequence, (S,), and how much lower their scores
+        are than the best score, (k, S).
         """
 
     @abstractmethod
@@ -256,7 +256,7 @@ class Inference(ABC):
     def empty_mixing(self, scores: Scores) -> Mixing | None:
         """Arrays for `mixing`, if `fill_posteriors` computes it in the same pass; otherwise None.
 
-        The weights of sequences are then those of the sums over arcs.
+        The weights of sequences are then the ``weights`` of `fill_posteriors`.
         """
         return None
 
@@ -287,13 +287,13 @@ class Trellis(Inference):
 
     The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
     is exp(score) / Z. P label patterns have weights, from which the scores of the arcs are
-    computed. Its kernels are those for chains.
+    computed. Its kernels are for chains.
     """
 
     n_labels: int
     """Number of labels, K."""
     constraints: Constraints | None
-    """What is forbidden."""
+    """The constraints; None if every labelling is allowed."""
 
     @property
     @abstractmethod
@@ -368,7 +368,7 @@ class Trellis(Inference):
     ) -> NDArray[np.float64]:
         """How often labelled sequences take each arc, see `arcs_taken`.
 
-        ``weights`` are those of positions, (N,); None: all 1.
+        ``weights`` are the weights of the positions, (N,); None: all 1.
         """
         taken = self.arcs_taken(codes, offsets, parents)
         counts = np.bincount(taken + 1, weights, 1 + int(np.prod(self.arc_shape)))[1:]

@@ -165,7 +165,7 @@ function showConfusion(onPick) {
     make(
       "p",
       { class: "quiet" },
-      "Errors are orange, darker where there are more; click a cell to see its sequences.",
+      "Errors are orange, in a stronger colour where there are more; click a cell to see its sequences.",
     ),
     make(
       "div",

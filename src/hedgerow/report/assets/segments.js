@@ -50,7 +50,7 @@ function showSegments() {
   update("all");
   return [
     make("p", { class: "quiet" },       `${what}It counts as correct if its label, start and end are all correct. ` +
-        "Lengths are those of true / predicted segments.",
+        "Lengths are shown as true / predicted.",
     ),
     table,
     make("div", { class: "tools" }, field),

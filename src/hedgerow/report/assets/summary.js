@@ -41,7 +41,7 @@ function showSummary() {
           ]),
         ),
       ),
-      make("div", {}, make("h3", {}, "Parameters that were set"), parameters),
+      make("div", {}, make("h3", {}, "Non-default parameters"), parameters),
       make("div", {}, make("h3", {}, "Decoding"), ...showDecoders()),
     ),
     notes.length
