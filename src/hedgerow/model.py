@@ -108,6 +108,16 @@ class Model(LazyAttributes):
         """Whether scores that the user passes are added to its own."""
         return any(isinstance(potential, GivenScores) for potential in self.potentials)
 
+    @property
+    def unused_arguments(self) -> set[str]:
+        """Arguments of `fit` that come with X, and that the model was fitted without."""
+        uses = {
+            "parents": self.schema.has_parents,
+            "base_scores": self.takes_base_scores,
+            "X_base": self.base is not None,
+        }
+        return {name for name, used in uses.items() if not used}
+
     def read(
         self,
         raw: RawData,

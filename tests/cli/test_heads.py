@@ -4,6 +4,7 @@ import pytest
 
 import hedgerow
 from reference.command_line import complaint, run
+from reference.report_page import Page
 
 SENTENCE = """\
 # text = the old man sleeps
@@ -42,6 +43,18 @@ def test_from_training_to_tags(file, tmp_path, capsys, more):
     run(capsys, "report", place, file, "-o", tmp_path / "page.html")
     explained = run(capsys, "inspect", place, file, "--sequence", 1, "--position", 1)
     assert "position 1 (parent 2, no children): amod" in explained
+
+
+def test_a_graph_and_a_chain_are_compared(file, tmp_path, capsys):
+    graph, chain, page = (tmp_path / name for name in ("a.hedgerow", "b.hedgerow", "page.html"))
+    start = ("train", file, "--label", "DEPREL", "--features", "FORM", "--quiet", "-m")
+    run(capsys, *start, graph, "--heads")
+    run(capsys, *start, chain)
+    for models in ([graph, chain], [chain, graph]):
+        run(capsys, "report", *models, file, "-o", page)
+        names = Page(page).data["comparison"]["names"]
+        assert names == [model.name for model in models]
+        assert "McNemar" in run(capsys, "eval", models[0], file, models[1])
 
 
 def test_a_table(tmp_path, capsys):

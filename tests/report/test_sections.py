@@ -257,3 +257,19 @@ def test_explanations_in_tree_shaped_graphs_and_on_base_scores(write):
     assert [size for _, _, size in found[t][7]] == pytest.approx(
         expected.transition_table["contribution"], rel=1e-4, abs=1e-6
     )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_arguments_that_only_one_of_two_models_was_fitted_with(swapped, write):
+    """A tree-shaped graph with base scores, compared with a chain."""
+    parents = [np.arange(len(x)) // 2 - (np.arange(len(x)) == 0) for x in X]
+    scores = [np.column_stack([x[:, 2], -x[:, 2]]) for x in X]
+    more = {"parents": parents, "base_scores": scores}
+    graph = TreeCRF(n_rounds=2, min_child_weight=0, max_depth=2, n_jobs=1).fit(X, Y, **more)
+    first, second = (TREES, graph) if swapped else (graph, TREES)
+    page = write(first, X, Y, compare=second, **more)
+    guesses = [TREES.predict(X), graph.predict(X, **more)]
+    differ = np.concatenate(guesses[0]) != np.concatenate(guesses[1])
+    assert page.data["comparison"]["n_differ"] == differ.sum() > 0
+    with pytest.raises(ValueError, match="X comes with parents, but TreeCRF was fitted without"):
+        write(TREES, X, Y, compare=LINEAR, parents=parents)

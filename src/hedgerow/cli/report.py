@@ -90,9 +90,11 @@ def _read_data(options: argparse.Namespace, model: Estimator) -> dict[str, Any]:
     if len(options.files) == 2:
         path = options.files[0]
         compare = load_model(path)
+        other = read_file(file, recipe_of(compare, path, file))
         arguments |= {
             "compare": compare,
-            "X_compare": read_file(file, recipe_of(compare, path, file)).X,
+            "X_compare": other.X,
+            "parents": other.parents if data.parents is None else data.parents,
             "compare_title": Path(path).name,
         }
     return arguments

@@ -113,7 +113,8 @@ def write_report(
         The file that the data come from. The page shows its name and, if it exists, the date of its
         last modification.
     compare : fitted TreeCRF or LinearCRF, optional
-        A second model, to compare with `model` on the same data.
+        A second model, to compare with `model` on the same data. `parents`, `base_scores` and
+        `X_base` may be for one of the two models only.
     X_compare
         The same sequences with the features of the second model; None: `X`.
     compare_title
@@ -156,9 +157,11 @@ def write_report(
             raise ValueError(
                 "compare needs data; pass write_report(model, path, X, y, compare=...)"
             )
+        raw_compare = raw if X_compare is None else replace(raw, X=X_compare).repeatable()
+        raw, raw_compare = _leave_out(raw, model, compare), _leave_out(raw_compare, compare, model)
         rival = _Rival(
             with_plain_tables(compare),
-            raw if X_compare is None else replace(raw, X=X_compare).repeatable(),
+            raw_compare,
             (
                 kind if title is None else str(title),
                 type(compare).__name__ if compare_title is None else str(compare_title),
@@ -193,6 +196,14 @@ class _Rival(NamedTuple):
     model: Estimator
     raw: RawData
     names: tuple[str, str]
+
+
+def _leave_out(raw: RawData, model: Estimator, other: Estimator) -> RawData:
+    """The data without the arguments that only the other model was fitted with."""
+    return replace(
+        raw,
+        **dict.fromkeys(model.model_.unused_arguments - other.model_.unused_arguments),
+    )
 
 
 def _check_model(model: Any, name: str) -> None:
