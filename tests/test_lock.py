@@ -21,7 +21,7 @@ from hedgerow.checkpoint import Identity, Record
 from hedgerow.lock import Lock
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-CANNOT_CREATE = r"cannot create the lock file beside it \({}\): '.*kept'"
+CANNOT_CREATE = r"cannot create the lock file beside the checkpoint \({}\): '.*kept'"
 
 
 @contextmanager

@@ -152,7 +152,7 @@ def _check_values(scores: NDArray[np.float64], sequences: Sequences, labels: Lab
     sequence, position = sequences.locate(row)
     value, label = float(scores[row, column]), labels.classes.tolist()[column]
     where = f"row {row}" if sequences.flat else f"position {position} of sequence {sequence}"
-    advice = f"expected finite numbers up to {LARGEST:g}"
+    advice = f"expected finite numbers from {-LARGEST:g} to {LARGEST:g}"
     if value == -np.inf:
         advice += (
             ". If they are logarithms of probabilities that may be 0, use "

@@ -61,8 +61,8 @@ class LinearCRF(Estimator):
         "max_margin", for which all labels must be known.
     sharpness : float, default 15.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
-        probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
-        an eighth of this value.
+        probability exceeds that of the most probable other label by 1 / sharpness counts as 0.73.
+        Training starts with an eighth of this value.
     warm_iter : int or None, default None
         Maximum number of iterations for the likelihood, before those for the objective. None:
         `max_iter`, or none at all with `init`. "softmax_margin" needs none.
@@ -72,8 +72,8 @@ class LinearCRF(Estimator):
     tol : float or None, default None
         Tolerance: stop if ten iterations have decreased the loss by less than this share of it; for
         "max_margin", if the loss is known to be within this share of the minimum, which takes many
-        iterations with many weights and a small `reg_lambda`. 0: never stop. None: 1e-5, and 0.01
-        for "max_margin".
+        iterations with many weights and a small `reg_lambda`. 0: continue up to `max_iter`, as
+        long as the loss can be decreased. None: 1e-5, and 0.01 for "max_margin".
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions. With
         `ancestors`, a rarer attribute such as ``word=the`` is kept if ``word=the[parent]``, or that

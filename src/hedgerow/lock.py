@@ -73,7 +73,7 @@ class Lock:
             except BlockingIOError:
                 raise
             except OSError as error:
-                message = f"cannot create the lock file beside it ({error.strerror})"
+                message = f"cannot create the lock file beside the checkpoint ({error.strerror})"
                 raise OSError(error.errno, message, str(path)) from error
 
     @classmethod

@@ -359,7 +359,8 @@ class Model(LazyAttributes):
         inputs
             The sequences.
         pairs
-            Codes of the two labels, by position among those of all sequences, ascending.
+            Codes of the two labels, by index of the position among the N positions of all
+            sequences, in ascending order.
         predicted
             Codes of the labels of all positions, (N,).
         n_threads

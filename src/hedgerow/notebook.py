@@ -122,7 +122,7 @@ def table(
 def curves(
     history: Mapping[str, Sequence[float]], step_name: str = "step", best: int | None = None
 ) -> str:
-    """Small learning curves: those of one metric in one figure, if they have similar size.
+    """Small learning curves: those of one metric share a figure if of similar magnitude.
 
     A list that is shorter than the others has the values of the last steps. ``best`` is the number
     of a step to mark.

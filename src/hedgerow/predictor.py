@@ -305,9 +305,10 @@ class Predictor(Shown):
     ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
-        If labels are missing, this is the probability of the known labels, summed over all values
-        of the missing ones. Labels that violate a constraint have probability 0. Labels that did
-        not occur in training give a warning, and are treated as missing.
+        If labels are missing, this is the log probability of the known labels: probabilities are
+        summed over all values of the missing ones. Labels that violate a constraint have
+        probability 0, so the result is -inf. Labels that did not occur in training give a warning,
+        and are treated as missing.
         """
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base))
         codes = compare_codes(self, y, inputs.sequences).known_codes

@@ -15,7 +15,7 @@ SILENCE = 10.0
 
 
 class Progress:
-    """Shows the latest metrics: in a bar on a terminal, in lines elsewhere, or not at all.
+    """Shows the latest metrics in a bar (terminal or notebook), in plain lines, or not at all.
 
     Parameters
     ----------

@@ -159,7 +159,8 @@ class TreeCRF(Estimator):
     trim : float or None, default None
         Skip examples (a position and a label) whose probability is within this distance of the
         observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.01; with
-        more than 25 labels, a quarter of the uniform probability. 0: skip only those that equal it.
+        more than 25 labels, a quarter of the uniform probability. 0: skip only examples whose
+        probability is exactly the observed 0 or 1.
     subsample : float, default 1.0
         Share of the sequences that are sampled for each round. 0.5 often gives a better model in
         less time.
@@ -190,8 +191,8 @@ class TreeCRF(Estimator):
         position out.
     sharpness : float, default 5.0
         Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
-        probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
-        an eighth of this value.
+        probability exceeds that of the most probable other label by 1 / sharpness counts as 0.73.
+        Training starts with an eighth of this value.
     warm_rounds : int or None, default None
         Number of rounds at the beginning that maximise the likelihood, before those that maximise
         the objective. None: a fifth of the rounds, or four fifths for "f1"; with `init`, no new
@@ -206,9 +207,9 @@ class TreeCRF(Estimator):
         weighting, as in C4.5). "surrogate": another column decides, the first of up to five
         surrogate splits whose value is known (as in CART). "impute": they are replaced by the most
         frequent category, by the most frequent value of a column of up to 32 different numbers, or
-        by the median. "indicator": they are replaced by 0 or the first category, and a split may
-        also test whether a value is missing. Without missing values all methods give the same
-        model. The guide to missing values explains which one to choose.
+        by the median; in a sparse matrix by 0. "indicator": they are replaced by 0 or the first
+        category, and a split may also test whether a value is missing. Without missing values all
+        methods give the same model. The guide to missing values explains which one to choose.
     max_literals : int, default 4
         If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
         that they split on: where ``head(P)`` holds (P is the head of the position), a further split

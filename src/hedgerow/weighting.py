@@ -74,9 +74,9 @@ def _to_numbers(sample_weight: ArrayLike, expected: str) -> NDArray[np.float64]:
     try:
         weights = np.asarray(sample_weight)
         if weights.dtype.kind == "c":
-            raise ValueError("they are complex")
+            raise ValueError("its values are complex")
         if np.ma.is_masked(sample_weight):
-            raise ValueError("some of them are masked")
+            raise ValueError("some of its values are masked")
         return weights.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -214,12 +214,13 @@ WRONG = {
               "name the columns after the labels"),
     "nan": ([BASE[0] * np.nan, *BASE[1:]], ValueError,
             "base_scores is nan at position 0 of sequence 0 for label 'a'; expected finite "
-            "numbers up to 1e+09"),
+            "numbers from -1e+09 to 1e+09"),
     "infinite": ([*BASE[:-1], np.full((3, 3), np.inf)], ValueError,
                  "base_scores is inf at position 0 of sequence 7 for label 'a'; expected finite"),
     "log of 0": ([*BASE[:-1], np.full((3, 3), -np.inf)], ValueError,
-                 "for label 'a'; expected finite numbers up to 1e+09. If they are logarithms of "
-                 "probabilities that may be 0, use np.log(np.maximum(probabilities, 1e-6)); for an "
+                 "for label 'a'; expected finite numbers from -1e+09 to 1e+09. If they are "
+                 "logarithms of probabilities that may be 0, use np.log(np.maximum("
+                 "probabilities, 1e-6)); for an "
                  "impossible label, pass a number such as -1e4"),
 }  # fmt: skip
 

@@ -95,7 +95,7 @@ def test_masks_where_nothing_can_be_missing(make):
     columns = np.ma.column_stack([ids, ROWS])
     refuses(ValueError, message, make(group_column=0).fit, columns, LABELS)
     weights = np.ma.masked_array(np.ones(len(ROWS)), mask=GROUPS == 1)
-    with pytest.raises(ValueError, match=r"sample_weight is not an array .* some of them are m"):
+    with pytest.raises(ValueError, match=r"sample_weight is not an array .* some of its values"):
         make().fit(ROWS, LABELS, sample_weight=weights)
 
 
@@ -196,5 +196,5 @@ def test_groups_by_the_name_of_a_column(make):
 
 
 def test_complex_weights(make):
-    message = "sample_weight is not an array of numbers: they are complex"
+    message = "sample_weight is not an array of numbers: its values are complex"
     refuses(ValueError, message, make().fit, ROWS, LABELS, sample_weight=np.full(len(ROWS), 1j))

@@ -86,8 +86,8 @@ def test_anything_with_an_array_inside_is_labels():
     assert read_labels(Holder(np.array([3, 1, 2])), FLAT).values.tolist() == [3, 1, 2]
 
 
-SO_LISTED = "; X is a list of sequences, so NAME is a list with one list"
-SO_FLAT = "; X is flat, so NAME is 1-D, one label for every row"
+SO_LISTED = "; X is a list of sequences, so NAME must be a list with one list"
+SO_FLAT = "; X is flat, so NAME must be 1-D, one label for every row"
 ODD = "Unknown label type: NAME"
 DATES = np.array(["2020-01-01"] * 3, "M8[D]")
 
@@ -156,8 +156,8 @@ def test_what_cannot_be_labels_is_named(y, sequences, error, message):
     ("name", "sequences", "message"),
     [
         ("y", FLAT, "requires y to be passed, but the target y is None"),
-        ("known", FLAT, "known is None; X is flat, so known is 1-D, one label for every row"),
-        ("known", LISTED, "known is None; X is a list of sequences, so known is a list with"),
+        ("known", FLAT, "known is None; X is flat, so known must be 1-D, one label for every row"),
+        ("known", LISTED, "known is None; X is a list of sequences, so known must be a list with"),
     ],
 )
 def test_no_labels(name, sequences, message):
@@ -344,5 +344,6 @@ def test_gaps_of_any_kind_are_where_they_were(labels, gap):
 
 
 def test_a_single_number_for_a_list_of_sequences():
-    with pytest.raises(ValueError, match=r"y has shape \(\); X is a list of sequences, so y is a"):
+    message = r"y has shape \(\); X is a list of sequences, so y must be a list"
+    with pytest.raises(ValueError, match=message):
         LinearCRF().fit([[[1.0]]], np.array(1.0))

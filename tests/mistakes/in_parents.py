@@ -112,7 +112,8 @@ def a_column_of_parents_that_is_not_there():
     "A",
     ValueError,
     "TreeCRF was fitted with parents, but X comes without parents; pass parents=..., or X with the",
-    "column that parents_column names. For a chain the parents are -1, 0, 1, ...",
+    "column that parents_column names. For a chain the parents are -1, 0, 1, ..., or",
+    "0, 1, 2, ... with parents_format='conllu'",
 )
 def no_parents_to_predict():
     TREES.predict(X)

@@ -27,8 +27,8 @@ def a_label_too_few():
 @mistake(
     "A",
     ValueError,
-    "y is flat, y[0] is 'run', but X is not; X is a list of sequences, so y is a list with one",
-    "list of labels for every sequence",
+    "y is flat, y[0] is 'run', but X is not; X is a list of sequences, so y must be a list with",
+    "one list of labels for every sequence",
 )
 def flat_labels_for_a_list():
     trees().fit(X, LABELS)
@@ -57,8 +57,8 @@ def a_single_label():
 @mistake(
     "A",
     TypeError,
-    "y is of type str; X is a list of sequences, so y is a list with one list of labels for every",
-    "sequence",
+    "y is of type str; X is a list of sequences, so y must be a list with one list of labels for",
+    "every sequence",
 )
 def labels_as_one_string():
     trees().fit(X, "walk")

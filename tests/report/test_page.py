@@ -438,7 +438,7 @@ def test_the_worst_sequences_are_kept(write, monkeypatch):
     kept = page.browser("numbers").tolist()
     assert 0 < len(kept) < 4
     assert sorted(kept) == sorted(worst[: len(kept)].tolist())
-    assert write.notes == [f"The browser holds the {len(kept)} worst of 4 sequences."]
+    assert write.notes == [f"The section Sequences contains the {len(kept)} worst of 4 sequences."]
     flat = np.concatenate([NUMBERS[s] for s in kept]).astype(np.float32)
     assert [list(columns.values()) for columns, _ in page.features()] == flat.tolist()
     assert page.data["n_positions"] == 16
@@ -449,7 +449,9 @@ def test_a_sequence_that_is_too_long_is_cut(write, monkeypatch):
     page = write(TREES, np.concatenate(NUMBERS), np.concatenate(NAMES))
     n_kept = int(page.browser("lengths")[0])
     assert 0 < n_kept < 16
-    assert write.notes == [f"The browser holds the first {n_kept} of 16 positions of sequence 0."]
+    assert write.notes == [
+        f"The section Sequences contains the first {n_kept} of 16 positions of sequence 0."
+    ]
 
 
 def test_columns_that_change_most_are_kept(write, monkeypatch):
@@ -458,8 +460,8 @@ def test_columns_that_change_most_are_kept(write, monkeypatch):
     page = write(TreeCRF(n_rounds=1).fit(X, [["a", "b", "a"]]), X)
     assert page.features()[0][0] == {"x1": 1}
     assert write.notes == [
-        "The browser shows 1 of 2 columns of numbers, those that change most often from position "
-        "to position."
+        "The section Sequences shows 1 of 2 columns of numbers, those that change most often from "
+        "position to position."
     ]
 
 

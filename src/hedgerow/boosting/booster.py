@@ -1,8 +1,8 @@
 """Booster: one round of boosting after another.
 
-A round computes the expected counts of the training labels, grows a tree for each label from the
-differences from the observed ones, and computes a step of the weights of label patterns. Together
-they form a direction; a step rule chooses the step along it so that the loss does not increase.
+A round computes the expected counts of the labels, grows a tree for each label from the differences
+between expected and observed counts, and computes a step of the weights of label patterns. Trees
+and step form a direction; a step rule chooses the step along it so that the loss does not increase.
 """
 
 from __future__ import annotations
@@ -319,8 +319,8 @@ class Backtracking(StepRule[Direction]):
 
     In the first few trials, only the step of the weights of label patterns is shortened, and the
     loss must decrease by a share of the decrease that its slope along the weights predicts: when
-    labels begin to depend on each other, the bound may be too low. Later, it is enough if the loss
-    does not increase, and the step of the trees is shortened too.
+    labels begin to depend on each other, the bound on the curvature may be too low. Later, it is
+    enough if the loss does not increase, and the step of the trees is shortened too.
     """
 
     def take(self, iterate: Iterate, direction: Direction, *, exact: bool) -> float | None:

@@ -165,10 +165,11 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """Scores to propose; unless rounds have directions, they share the array of edges.
+        """Scores to propose; unless rounds have directions, with the edges of the current scores.
 
-        That saves half of the memory for edges, and the time to fill another array. Nearly all
-        proposals are accepted, so the edges seldom have to be computed again, see `reject`.
+        Sharing this array saves half of the memory for edges, and the time to fill another one.
+        Nearly all proposals are accepted, so the edges seldom have to be computed again, see
+        `reject`.
         """
         scores = self.scores
         return scores.twin() if self.settings.have_directions else scores.on_same_edges()

@@ -97,7 +97,7 @@ class Direction(ABC):
         self.memory = None
 
     def pack(self) -> State:
-        """The state for a checkpoint that the rounds do not contain."""
+        """What a checkpoint needs in addition to the rounds."""
         return State({}, {})
 
     def recall(self, state: State, objective: TrainingObjective) -> None:

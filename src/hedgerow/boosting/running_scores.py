@@ -42,7 +42,7 @@ ROWS = 1 << 12
 
 @dataclass(eq=False)
 class Binned:
-    """Sequences that trees in training score.
+    """Sequences in the form in which trees score them during training.
 
     Attributes
     ----------
@@ -304,9 +304,9 @@ class TreeScoring:
         self.columns = self.columns.with_attributes(len(names))
 
     def complete(self, sequences: Binned, trees: Forest | None = None) -> None:
-        """Find where the queries that trees split on hold, if these sequences lack them.
+        """Search these sequences for the queries that trees split on, unless done before.
 
-        Without ``trees``, all queries.
+        Without ``trees``, search for all queries.
         """
         if sequences.rows is None:
             return

@@ -49,12 +49,14 @@ EXACT_EVERY = 8
 class ExactRounds:
     """The rounds that optimise the weights of label patterns, after their step by the bound.
 
+    They are one round in every `EXACT_EVERY`.
+
     Attributes
     ----------
     n_labels : int
         Only if the longest pattern has at least this many labels.
     first : int
-        The first of these rounds, counted from 1. If weights are optimised while trees are still
+        Only from this round on, counted from 1. If weights are optimised while trees are still
         weak, they absorb what the trees should learn.
     """
 

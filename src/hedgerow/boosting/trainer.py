@@ -202,7 +202,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
-        """The same trainer without ``init``: all rounds are its own, and there are few bins."""
+        """A trainer without ``init``: it does all rounds itself, with at most `FEW_BINS` bins."""
         crf = copy(self.crf)
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)
@@ -245,7 +245,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return partial(train_trees, self.data, settings, data=data)
 
     def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
-        """Bins in the layout for growing trees, at the offsets of features."""
+        """Bins in the layout for growing trees, for splits on the window and on ancestors."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
         counts, comm, n_threads = None, self.data.targets.comm, self.settings.n_threads

@@ -34,7 +34,7 @@ class PatternBound:
     patterns : Patterns
         The P label patterns.
     targets : Targets
-        The training labels, whose weights count.
+        The training labels, with their weights.
     learning_rate : float
         The factor of each step.
     """

@@ -369,7 +369,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 def steepest(
     slopes: NDArray[np.float64], weights: NDArray[np.float64] | None, comm: Comm = ALONE
 ) -> float:
-    """The largest slope of a position, (N, n), relative to the weight of the position, (N,)."""
+    """The largest absolute value of slopes (N, n), each divided by its position's weight, (N,)."""
     if weights is None:
         found = max(float(slopes.max(initial=0.0)), -float(slopes.min(initial=0.0)))
     else:

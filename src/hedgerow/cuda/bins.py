@@ -57,7 +57,7 @@ class DeviceTrees:
     groups : (n + 1,) int32
         Group i of thread blocks has the outputs ``groups[i]`` to ``groups[i + 1] - 1``.
     capacity : int
-        Number of nodes that fit into a block; 0: trees are too large.
+        Number of nodes that a block keeps in shared memory; 0: none, since a tree is too large.
     """
 
     nodes: DeviceArray

@@ -373,7 +373,7 @@ class DeviceLearner:
             launch("mirror", 1, THREADS, self.nodes, self.max_nodes, self._n_nodes)
 
     def _choose(self, *, is_last: bool) -> None:
-        """Choose the nodes to split next, or, at the end, those that were split."""
+        """Choose the nodes to split next, or, at the end, the splits of the final trees."""
         self.kernels.launch(
             "choose_nodes", 1, self._n_planners, int(self.best_first), int(is_last),
             self.rules.max_leaves, self._units, self._rules, self._open, self.nodes,
@@ -431,7 +431,7 @@ class DeviceLearner:
         return -(-n_workers * self.device.n_multiprocessors // n_tiles)
 
     def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
-        """Find the best splits of up to the maximum number of nodes of each tree."""
+        """Find the best splits of up to ``n_nodes`` nodes of each tree."""
         n_parts = 4 * self.device.n_multiprocessors // (n_nodes * self.n_outputs)
         n_parts = max(1, min(n_parts, self._max_parts))
         self.kernels.launch(

@@ -75,9 +75,10 @@ class OnDask(_Base):
             One row per position, with the sequence ids in the column that the parameter
             `group_column` names. A path may be a file, a folder, or a pattern such as
             ``"data/*.parquet"``, or a list of them; the workers read the files, so these paths must
-            be valid on all of them. All rows of a group must be in one partition or file, one after
-            the other, unless `shuffle` is given. For any other X, the model is trained in this
-            process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
+            be valid on all of them. All rows of a group must be in one partition or file, unless
+            `shuffle` is given, and one after the other, unless `position_column` is given. For any
+            other X, the model is trained in this process, as by ``hedgerow.TreeCRF`` and
+            ``hedgerow.LinearCRF``.
         y : str
             Name of the column of X that holds the labels.
         sample_weight : str, optional

@@ -1,7 +1,8 @@
 """Local data: the data of one worker, assembled from its partitions.
 
-Partitions are read one after another, and their numbers are written to disk, see `TableStore`. So
-memory holds only one partition at a time, and the bins in training.
+Partitions are read one after another, and their numeric columns are written to disk, see
+`TableStore`. So if they come from Parquet files, memory holds the numbers of only one partition at
+a time; training keeps only the bins of all partitions.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Job:
     Attributes
     ----------
     crf : Estimator
-        An ordinary estimator that is not fitted yet.
+        The ordinary estimator, a copy of which each worker fits.
     reader : Reader
         How its data are read.
     arguments : dict

@@ -242,7 +242,7 @@ class _Planes:
     bound_shares, step_shares : (m,)
         Shares of the planes in the bound and in the last step.
     centre : (W,)
-        Some weights, the best ones.
+        The best weights so far.
     squares, at_centre : (G,) and (G, m)
         Products of the centre with itself and with the slopes.
     """
@@ -332,10 +332,11 @@ class _Planes:
         self.gram = np.pad(self.gram, ((0, 0), (0, 1), (0, 1)))
 
     def _make_room(self) -> int:
-        """Drop the least important plane and return its slot; the next plane takes its shares.
+        """Drop the least important plane, and return its slot.
 
-        If it had a share in the last step, both are mixed in the ratio of their shares, so that the
-        model does not become lower at the point that the step led to.
+        The second least important plane takes its shares. If the dropped plane had a share in the
+        last step, it is mixed into the other in the ratio of their shares, so that the model does
+        not become lower at the point that the step led to.
         """
         slot, heir = np.lexsort((-self.ages, self.bound_shares, self.step_shares))[:2]
         if self.step_shares[slot] > 0:

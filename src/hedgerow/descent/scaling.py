@@ -1,11 +1,11 @@
 """Scaling: units of the weights that make training independent of the units of the attributes.
 
 The curvature of the loss along the weights of an attribute grows with the sum of its squared
-values, and the penalty adds reg_lambda. With a year and numbers around 1, curvatures differ by a
-factor of millions, and no step size suits both weights. So training works with weights in other
-units, u = scale * w, and values / scale, which give the same scores. With the scale, the attribute
-has the same curvature as one that is 1 wherever it is not zero: with n nonzero values, and a
-curvature of the log-likelihood of at most 1/4,
+values, and the penalty adds reg_lambda. If one attribute is a year and another a number around 1,
+curvatures differ by a factor of millions, and no step size suits both weights. So training works
+with weights in other units, u = scale * w, and values / scale, which give the same scores. With the
+scale, the attribute has the same curvature as one that is 1 wherever it is not zero: with n nonzero
+values, and a curvature of the log-likelihood of at most 1/4,
 
     (sum of squares / 4 + reg_lambda) / scale^2 = n / 4 + reg_lambda.
 

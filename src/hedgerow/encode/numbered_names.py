@@ -71,7 +71,7 @@ class NumberedNames(Sequence[Names], LazyAttributes):
 
     @classmethod
     def joined(cls, parts: Sequence[NumberedNames]) -> NumberedNames:
-        """The sequences of all parts, each created after the previous one."""
+        """The sequences of all parts, each created with the previous one as `after`."""
         joined = cls([], parts[0])
         rows = [part._rows for part in parts]
         joined._items = Sequences(

@@ -76,7 +76,8 @@ def _check_parents(fitted: Schema, new: Schema, model: str) -> None:
     if fitted.has_parents and not new.has_parents:
         raise ValueError(
             f"{model} was fitted with parents, but X comes without parents; pass parents=..., or X "
-            "with the column that parents_column names. For a chain the parents are -1, 0, 1, ..."
+            "with the column that parents_column names. For a chain the parents are -1, 0, 1, ..., "
+            "or 0, 1, 2, ... with parents_format='conllu'"
         )
     if new.has_parents and not fitted.has_parents:
         raise ValueError(

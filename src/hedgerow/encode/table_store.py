@@ -44,7 +44,7 @@ class StoredTable:
 
 
 class TableStore:
-    """Assembles parts of a table, of whole sequences, within a ``with`` block, into one X.
+    """Assembles one X from parts of a table, each with whole sequences, in a ``with`` block.
 
     Numbers take 8 bytes each on disk, or 4 if single precision represents all of them: floats of up
     to 32 bits, integers of 8 or 16 bits, and bools. Each text column takes 4 bytes per position in

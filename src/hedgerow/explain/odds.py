@@ -208,7 +208,7 @@ class Place:
         return {"end": np.array([end for _, end in ends], np.int64)}
 
     def _edge_taken(self, edges: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-        """Score of the edge into a position that the last of these labels takes."""
+        """Score of the edge into a position, given the labels on the path that ends there."""
         chain = self.part.trellis if edges.ndim == 1 else trellis.Chain(self.part.n_labels)
         arc = int(chain.arcs_taken(labels, np.array([0, len(labels)]))[-1])
         return float(edges.ravel()[arc]) if arc >= 0 else 0.0

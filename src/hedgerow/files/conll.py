@@ -3,8 +3,9 @@
 Cells are separated by white space or, if a file has tabs, by tabs. Some lines are not positions:
 ``-DOCSTART-`` lines; comments (lines that begin with ``#``, come before the first position of a
 sequence and have a different number of columns); and in CoNLL-U files the lines of multiword tokens
-and empty nodes. If columns are added, multiword tokens and empty nodes have ``_`` in them, and the
-new names are added to a comment with column names; all other such lines are written unchanged.
+and empty nodes. If columns are added, lines of multiword tokens and empty nodes get ``_`` in the
+new columns, and a comment with column names gets the new names; all other lines that are not
+positions are written unchanged.
 """
 
 from __future__ import annotations

@@ -266,7 +266,8 @@ def _bad_label(values: NDArray[Any], position: int, sequences: Sequences, name: 
 
 def _expected(sequences: Sequences, name: str) -> str:
     if sequences.flat:
-        return f"X is flat, so {name} is 1-D, one label for every row"
+        return f"X is flat, so {name} must be 1-D, one label for every row"
     return (
-        f"X is a list of sequences, so {name} is a list with one list of labels for every sequence"
+        f"X is a list of sequences, so {name} must be a list with one list of labels for every "
+        "sequence"
     )

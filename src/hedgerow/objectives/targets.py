@@ -29,7 +29,7 @@ class Targets(LazyAttributes):
     codes : (N,) int32
         Label of each position, -1 if it is not known.
     trellis : Trellis
-        What the arcs of their scores belong to.
+        The trellis of the scores; it defines what their arcs are.
     sequence_weights : (S,) or None
         Weight of each sequence.
     position_weights : (N,) or None
@@ -88,7 +88,8 @@ class Targets(LazyAttributes):
     def count(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expected counts of all workers, from those of this one.
 
-        They must be sums of numbers that `round` returns, and then do not depend on their order.
+        ``counts`` must be sums of numbers that `round` returned; the result then does not depend on
+        the order of summation.
         """
         return SumGrid(self.bound).share(counts, self.comm)
 

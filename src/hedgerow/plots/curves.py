@@ -34,8 +34,8 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
 
     Each ``eval_set`` has a curve too, and the best step of the last one is marked. The training
     loss of a `LinearCRF` is a sum that includes penalties; losses of eval sets are means over
-    positions, and have their own axis on the right. If a `TreeCRF` was trained for an
-    objective other than the likelihood, a dotted line marks the first round of the objective.
+    positions, and have their own axis on the right. If the first rounds of a `TreeCRF` were warm-up
+    rounds, which maximise the likelihood before the objective, a dotted line marks their end.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _draw_curve(
 
 
 def _mark_objective(ax: Axes, model: TreeCRF) -> list[Any]:
-    """Mark the first round of the objective."""
+    """Mark the end of the warm-up rounds, if there are any."""
     n_warm = model.n_warm_rounds_
     if not 0 < n_warm < model.n_rounds_:
         return []

@@ -140,7 +140,7 @@ def _write_numbers(
 
 
 def _pattern(most: float) -> str:
-    """Format of signed numbers: two to six decimals, so that the largest has two digits."""
+    """Format of signed numbers: two to six decimals, at least two digits of the largest."""
     digits = int(np.clip(1 - np.floor(np.log10(most)), 2, 6))
     return f"{{:+.{digits}f}}"
 

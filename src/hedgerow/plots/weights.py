@@ -60,8 +60,8 @@ def importances(crf: Any, ax: Axes | None = None, *, top: int = 20) -> Axes:
 
     For a `TreeCRF`, the share of the total gain of the splits on each feature, in per cent, by
     offset in the window, or as bars if there is only one offset. For a `LinearCRF`, the weights of
-    the attributes with the largest weights, by label; attributes that have no weight for a label
-    are hatched there.
+    the attributes with the largest absolute weights, by label; attributes that have no weight for a
+    label are hatched there.
 
     Parameters
     ----------

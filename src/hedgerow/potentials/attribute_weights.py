@@ -65,7 +65,7 @@ class AttributeWeights(Potential, LazyAttributes):
         check_finite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many positions as have scores that fit into the cache."""
+        """Number of positions whose scores fit into the cache."""
         shape = edge_shape([self], trellis)
         return batch_size(trellis.n_labels if shape is None else int(np.prod(shape)))
 

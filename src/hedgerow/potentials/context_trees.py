@@ -66,7 +66,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         return _core.ContextForest(self.forest, contexts, self.columns.n_columns)
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many positions as have edges that take little memory."""
+        """Number of positions whose edges take little memory."""
         return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:

@@ -55,7 +55,7 @@ class NodeTrees(Potential):
         return asked
 
     def batch_positions(self, trellis: Trellis) -> int:
-        """As many positions as have bins, scores and probabilities that take little memory."""
+        """Number of positions whose bins, scores and probabilities take little memory."""
         return max(BATCH, BATCH_BYTES // (self.columns.n_columns + 16 * trellis.n_labels))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:

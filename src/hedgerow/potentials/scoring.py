@@ -142,7 +142,7 @@ def score(
     trellis: Trellis,
     n_threads: int,
 ) -> Iterator[Scores]:
-    """Scores of all sequences, in runs of consecutive ones; ``arcs`` are their `sum_arcs`."""
+    """Scores of all sequences, in runs of consecutive ones; ``arcs`` come from `sum_arcs`."""
     sizes = [potential.batch_positions(trellis) for potential in potentials]
     shape = edge_shape(potentials, trellis)
     yield from add_up(

@@ -96,9 +96,10 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    All literals of a query are connected by shared variables. Literals that are not are separate
-    queries, whose conjunctions trees find by themselves. A literal that the others imply is left
-    out. `transform` returns a list of sequences, each a list of tuples of names.
+    All literals of a query are connected by shared variables. Literals without such a connection
+    form separate queries; trees find conjunctions of queries by themselves. A literal that the
+    others imply is left out. `transform` returns a list of sequences, each a list of tuples of
+    names.
 
     Examples
     --------

@@ -99,18 +99,18 @@ def _note_what_is_left_out(
 ) -> None:
     n_all, n_kept = reading.sequences.n_sequences, len(choice.sequences)
     if n_kept < n_all:
-        notes.append(f"The browser holds the {n_kept:,} worst of {n_all:,} sequences.")
+        notes.append(f"The section Sequences contains the {n_kept:,} worst of {n_all:,} sequences.")
     n_positions = int(reading.sequences.lengths[choice.sequences].sum())
     if len(choice.positions) < n_positions:
         notes.append(
-            f"The browser holds the first {len(choice.positions):,} of {n_positions:,} positions "
-            f"of sequence {int(choice.sequences[0])}."
+            f"The section Sequences contains the first {len(choice.positions):,} of "
+            f"{n_positions:,} positions of sequence {int(choice.sequences[0])}."
         )
     if features.n_left_out:
         n_columns = features.n_left_out + len(features.numbers)
         notes.append(
-            f"The browser shows {len(features.numbers)} of {n_columns:,} columns of numbers, "
-            "those that change most often from position to position."
+            f"The section Sequences shows {len(features.numbers)} of {n_columns:,} columns of "
+            "numbers, those that change most often from position to position."
         )
 
 

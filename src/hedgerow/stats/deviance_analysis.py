@@ -213,8 +213,8 @@ def _find_scale(full: LogisticFit, dispersion: Dispersion) -> _Scale:
     estimate = full.pearson / full.df
     if estimate < 1e-9:
         raise ValueError(
-            "dispersion is 'quasi', but the counts fit the methods and blocks exactly, so that it "
-            "is 0; pass 'binomial'"
+            "dispersion is 'quasi', but the counts fit the methods and blocks exactly, so the "
+            "estimated dispersion is 0; pass 'binomial'"
         )
     return _Scale(estimate, full.df)
 

@@ -83,8 +83,8 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
     Parameters
     ----------
     metric
-        "accuracy", "sequence_accuracy", a `ChunkMetric`, or a metric that depends only on how often
-        a label was predicted for another.
+        "accuracy", "sequence_accuracy", a `ChunkMetric`, or a metric that depends only on the
+        confusion matrix of the labels.
     y_true, y_pred
         Labels of each sequence, all of them known.
     """

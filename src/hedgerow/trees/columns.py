@@ -183,7 +183,8 @@ class Columns(LazyAttributes):
         """Find the bin of every value, in training data and in new data.
 
         Categories that did not occur in training are missing, and such attributes are absent. If
-        the method for missing values is to impute them, they get the bin of the imputed value. The
+        the method for missing values is to impute them, those of dense columns get the bin of the
+        imputed value; those of attributes keep bin 0, and go the way of the bin in `fills`. The
         result does not depend on `n_threads`.
         """
         check_schema(self.schema, sequences.schema)

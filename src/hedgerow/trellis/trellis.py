@@ -287,7 +287,7 @@ class Trellis(Inference):
 
     The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
     is exp(score) / Z. P label patterns have weights, from which the scores of the arcs are
-    computed. Its kernels are for chains.
+    computed. The kernels of a trellis are for chains.
     """
 
     n_labels: int
