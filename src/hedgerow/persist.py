@@ -1,10 +1,10 @@
 """Model files: one safetensors file each, checked when read; never pickle.
 
-The tensors are stored as safetensors defines it. Its metadata contain one string, ``hedgerow``: a
-digest (SHA-256, in hexadecimal) of everything that follows, a space, and a JSON object with the
-format version, the kind of model and everything that is not a tensor. Equal models give equal
-files, byte for byte. Files of this format stay readable; a change that older versions cannot read
-increases `FORMAT`.
+Tensors and metadata are stored in the format of safetensors. The metadata contain one string,
+``hedgerow``: a digest (SHA-256, in hexadecimal) of everything that follows, a space, and a JSON
+object with the format version, the kind of model and everything that is not a tensor. Equal models
+give equal files, byte for byte. Files of this format stay readable; a change that older versions
+cannot read increases `FORMAT`.
 """
 
 from __future__ import annotations

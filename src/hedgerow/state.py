@@ -52,7 +52,7 @@ class State:
 
 
 def require(holds: object, what: str) -> None:
-    """Raise ModelFileError unless a condition holds for a file with a valid checksum."""
+    """Raise ModelFileError unless `holds`, a condition that every valid file meets."""
     if not holds:
         raise ModelFileError(f"the file does not hold a valid model: {what}")
 

@@ -458,7 +458,7 @@ class TreeCRF(Estimator):
             - ``feature`` of a split, and its ``offset`` in the window. If trees split on ancestors,
               these are part of the name of the feature, and ``ancestor`` is the number of
               generations, 0 for none;
-            - ``question``, the split as text;
+            - ``question``, the split as text; positions for which it is true go left;
             - ``threshold``: values below it go left (NaN if the split has no threshold);
             - ``categories`` that go left, a tuple, or None;
             - ``left`` and ``right``, the numbers of the child nodes;

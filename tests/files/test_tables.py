@@ -222,7 +222,7 @@ def test_strings_of_digits_are_no_numbers(tmp_path, n_digits):
     message = (
         f"t.csv: column 'resolved' has a string of {n_digits} digits in row 2, 101010101010..., "
         "which is too long for a number. If a row holds a whole sequence, write one row per "
-        "position; if it is an id, choose other columns as features (--features)"
+        "position; if the digits are an id, choose other columns as features (--features)"
     )
     with pytest.raises(FileError, match=re.escape(message)):
         make_recipe(path, group="id")

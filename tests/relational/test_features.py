@@ -176,17 +176,17 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.pop("format"), "valid model: its format is not hedgerow-relational"),
+        (lambda d: d.pop("format"), "relational features: its format is not hedgerow-relational"),
         (lambda d: d.update(version=2), "is of version 2 of its format, but this hedgerow reads"),
         (lambda d: d.pop("forms"), "the file of relational features is damaged: KeyError"),
-        (lambda d: d["counts"].pop(), "valid model: its queries are not numbered"),
+        (lambda d: d["counts"].pop(), "is damaged: the numbers of its queries are not 0, 1"),
         (
             lambda d: d["steps"][0].update(types=["f", "g"]),
-            "valid model: the literals of a query are not",
+            "is damaged: the literals of a query are not",
         ),
         (
             lambda d: d["steps"][0].update(terms=[[7, 0]]),
-            "valid model: the literals of a query are not",
+            "is damaged: the literals of a query are not",
         ),
         (lambda d: d["steps"][0].update(terms=3), "is damaged: TypeError"),
     ],

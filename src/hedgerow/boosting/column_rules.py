@@ -264,7 +264,8 @@ class _Names:
 
     def _unknown(self, column: Column, kind: str, known: list[str]) -> ValueError:
         shown = ", ".join(known[:MAX_SHOWN]) + (", ..." if len(known) > MAX_SHOWN else "")
-        hint = suggest(str(column), known) or f"; its {kind}s are {shown}"
         # Attributes of held-out sequences alone are in X too.
-        why = "X does not have" if kind == "column" else "does not occur in training"
+        of_X = kind == "column"
+        why = "X does not have" if of_X else "does not occur in training"
+        hint = suggest(str(column), known) or f"; {'its' if of_X else 'the'} {kind}s are {shown}"
         return ValueError(f"{self._parameter} names the {kind} {column!r}, which {why}{hint}")

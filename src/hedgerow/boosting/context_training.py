@@ -165,11 +165,11 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             self._parts.append(_Part(first, stop, positions, part, roots))
 
     def empty_proposal(self) -> ContextScores:
-        """Scores to propose; unless rounds have directions, with the edges of the current scores.
+        """Scores to propose, in the same array of edges as the current scores if possible.
 
         Sharing this array saves half of the memory for edges, and the time to fill another one.
         Nearly all proposals are accepted, so the edges seldom have to be computed again, see
-        `reject`.
+        `reject`. If rounds have directions (see `Rounds`), proposals need an array of their own.
         """
         scores = self.scores
         return scores.twin() if self.settings.have_directions else scores.on_same_edges()

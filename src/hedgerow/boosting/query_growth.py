@@ -1,9 +1,10 @@
 """Query growth: queries are extended until trees split on none that can be extended further.
 
-A split on a query, and below it one on the same query with another literal, is a split of a
-relational tree: variables are bound along the path (Blockeel and De Raedt 1998). So trees are grown
-from all known queries, the queries that they split on are extended, and trees are grown again,
-until all queries on their paths have been extended. Later rounds use what earlier ones found.
+If a tree splits on a query, and below it on the same query with one more literal, the second split
+is like one of a relational tree, where variables are bound along the path (Blockeel and De Raedt
+1998). So trees are grown from all known queries, the queries that they split on are extended, and
+trees are grown again, until all queries on their paths have been extended. Later rounds use what
+earlier ones found.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Binned:
     laid_out : TreeData or None
         The bins in the layout for growing trees, with which walking trees is faster.
     running : RunningScores or None
-        Scores of the first `n_parts` parts of the rounds, and of those potentials.
+        Scores by the first `n_parts` parts of the rounds, plus those by the potentials of `given`.
     direction : RunningScores or None
         The direction of the last of these parts, where rounds have directions.
     rows : QueryRows or None

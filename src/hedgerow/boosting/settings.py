@@ -47,9 +47,9 @@ EXACT_EVERY = 8
 
 @dataclass(frozen=True)
 class ExactRounds:
-    """The rounds that optimise the weights of label patterns, after their step by the bound.
+    """The rounds that optimise the weights of label patterns; all others take only one step.
 
-    They are one round in every `EXACT_EVERY`.
+    They are one round in every `EXACT_EVERY`, and optimise the weights after the same step.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Settings:
     direction: DirectionKind
     line_search: bool
     exact_rounds: ExactRounds
-    """Which rounds fit the weights of label patterns."""
+    """Which rounds optimise the weights of label patterns, instead of taking only one step."""
     max_depth: int
     min_child_weight: float
     growth_rules: GrowthRules

@@ -215,7 +215,7 @@ def _refuse_digits(path: Path, data: bytes, options: Any, name: str) -> None:
             path,
             f"column {name!r} has a string of {len(digits)} digits in row {row + 1}, "
             f"{digits[:12]}..., which is too long for a number. If a row holds a whole sequence, "
-            "write one row per position; if it is an id, choose other columns as features "
+            "write one row per position; if the digits are an id, choose other columns as features "
             "(--features)",
         )
 

@@ -181,7 +181,7 @@ def train_test_split(
         flat X.
     groups : (N,) for a flat X, (S,) for a list, optional
         Ids of what is kept together; for a flat X without `group_column`, the sequence of each row.
-        The groups are split too.
+        Like `arrays`, this argument is divided between the two parts and returned.
     group_column : str, int or None, default None
         Name or number of the column of a flat X with the sequence id of each row.
     test_size, train_size : float, int or None, default None

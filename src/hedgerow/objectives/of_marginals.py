@@ -185,7 +185,7 @@ class Marginals(Measured):
 
 @dataclass(frozen=True, eq=False)
 class MarginalsOfPart(Measured):
-    """Marginals of some of the sequences, and their part of the gradient of a function of all.
+    """Marginals of some sequences, and their part of the gradient of a function of all marginals.
 
     Attributes
     ----------

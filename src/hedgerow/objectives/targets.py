@@ -40,7 +40,7 @@ class Targets(LazyAttributes):
     comm : Comm
         The workers; these targets are a part of those of all workers.
     bound_of_all : float or None
-        For a part, the `bound` of all.
+        If these are a `part` of other targets: the `bound` of those targets.
     """
 
     offsets: NDArray[np.int64]

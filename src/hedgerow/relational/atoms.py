@@ -150,7 +150,11 @@ class Atoms(Sequence[AtomSequence]):
 
     @classmethod
     def of(cls, X: Any) -> Atoms:
-        """Convert X to Atoms: a list of sequences of Atoms, or of sequences without background."""
+        """Convert X to Atoms, unless it is Atoms already.
+
+        X may be a list of sequences taken from Atoms, or a list of sequences as the constructor
+        accepts it, without background.
+        """
         if isinstance(X, Atoms):
             return X
         if as_frame(X, "X") is not None:

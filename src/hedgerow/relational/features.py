@@ -362,7 +362,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return search.entries
 
     def _read(self, X: Any) -> Database:
-        """Read facts, which must have the same predicates as in `fit`."""
+        """Read facts; those of predicates that `fit` used must have the same kinds of arguments."""
         database = Atoms.of(X).database
         for name, (is_position, is_background) in self.forms_.items():
             relation = database.relations.get(name)

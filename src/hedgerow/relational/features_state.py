@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.relational.plan import Step, walk
 from hedgerow.relational.shape import Literal, Shape, Term
-from hedgerow.state import ModelFileError, require
+from hedgerow.state import ModelFileError
 
 __all__ = ["pack_features", "unpack_features"]
 
@@ -40,10 +40,8 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         document = json.loads(data)
     except ValueError as error:
         raise ModelFileError(f"not a file of relational features: {error}") from None
-    require(
-        isinstance(document, dict) and document.get("format") == FORMAT,
-        "its format is not hedgerow-relational-features",
-    )
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"not a file of relational features: its format is not {FORMAT}")
     if document.get("version") != VERSION:
         raise ModelFileError(
             f"the file is of version {document.get('version')!r} of its format, but this hedgerow "
@@ -53,7 +51,9 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         counts = np.array(document["counts"], np.int64)
         steps = [_unpack_step(step, Shape()) for step in document["steps"]]
         numbers = sorted(n for step in walk(steps) for n in step.queries.tolist() if n >= 0)
-        require(numbers == list(range(len(counts))), "its queries are not numbered one by one")
+        _require(
+            numbers == list(range(len(counts))), "the numbers of its queries are not 0, 1, 2, ..."
+        )
         parameters = {name: document["parameters"][name] for name in known}
         forms = {
             name: (tuple(map(bool, kinds)), bool(is_one))
@@ -61,9 +61,11 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         }
         modes = [str(mode) for mode in document["modes"]]
         refined = [int(number) for number in document.get("refined", [])]
-        require(
+        _require(
             all(0 <= number < len(counts) for number in refined), "a refined query does not exist"
         )
+    except ModelFileError:
+        raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise ModelFileError(f"the file of relational features is damaged: {error!r}") from None
     return parameters | {
@@ -74,6 +76,11 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         "refined_": refined,
         "forms_": forms,
     }
+
+
+def _require(holds: object, what: str) -> None:
+    if not holds:
+        raise ModelFileError(f"the file of relational features is damaged: {what}")
 
 
 def _pack_step(step: Step) -> dict[str, Any]:
@@ -94,7 +101,7 @@ def _unpack_step(data: dict[str, Any], before: Shape) -> Step:
     shape = Shape((*before.literals, literal), tuple(map(str, data["types"])))
     constants = [tuple(map(str, texts)) for texts in data["constants"]]
     queries = np.array(data["queries"], np.int64)
-    require(
+    _require(
         len(constants) == len(queries)
         and all(len(texts) == shape.n_slots for texts in constants)
         and shape.is_sound(),

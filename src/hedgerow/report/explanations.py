@@ -47,8 +47,8 @@ def _choose(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Positions to explain, as ascending indices, and the label to compare with.
 
-    This is the true label where the predicted one is wrong, otherwise the second most probable
-    label.
+    This is the true label where the predicted one is wrong and the true one is possible, otherwise
+    the most probable label other than the predicted one.
     """
     labels, probs = reading.top_labels[positions], reading.top_probs[positions]
     predicted, wrong = reading.predicted[positions], reading.wrong[positions]

@@ -35,7 +35,7 @@ class LogisticFit:
     deviance : float
         Twice the difference between the log-likelihoods of a perfect fit and of this one.
     pearson : float
-        Pearson's X^2: squared differences of counts, each divided by its variance.
+        Pearson's X^2: the sum of (count - expected count)^2 / variance over the cells.
     df : int
         Residual degrees of freedom: number of cells that are not separated, minus the number of
         coefficients that they determine.

@@ -64,7 +64,7 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
 
     @abstractmethod
     def learnt_from(self, comm: Comm) -> str:
-        """A digest of all training data except the labels, on all workers."""
+        """A digest of X, and of the lengths and parents of its sequences, on all workers."""
 
     @abstractmethod
     def prepare(self, sequences: Sequences) -> Form:

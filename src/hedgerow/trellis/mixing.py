@@ -64,8 +64,8 @@ def average_pair_scores(
 ) -> NDArray[np.float64]:
     """Scores of label pairs, (K, K), of a first-order chain that resembles one over an automaton.
 
-    Above order 1 labels are not a Markov chain: these mixing rates are an estimate of how strongly
-    they depend on each other, not a bound.
+    Above order 1 labels are not a Markov chain: mixing rates that are computed from these scores
+    are an estimate of how strongly labels depend on each other, not a bound.
 
     The score of a label pair is the average over the arcs whose strings end in it, weighted by
     their expected counts ``arc_sums`` (A,); if these are all 0, it is the highest of their scores.
