@@ -137,11 +137,11 @@ class Estimator(NamedParameters, Predictor, Trainable):
             ``eval_0_loss`` and so on; for a dict its keys replace ``eval``. A dict such as
             ``{"X": X, "y": y, "parents": parents}`` instead of a tuple passes further arguments.
         init : fitted estimator of the same class, optional
-            A model for a warm start. The trees of a `TreeCRF` are kept, and `n_rounds` more are
-            added. On the same data the result is the same as that of one longer training run, bit
-            for bit, except with a line search or conjugate directions, or if the number of warm-up
-            rounds depends on `n_rounds` (``warm_rounds=None``, for an objective that has a
-            warm-up). The labels of the model and the bins of its columns are kept too. A
+            A model for a warm start. The trees of a `TreeCRF` are kept, and those of `n_rounds`
+            more rounds are added. On the same data the result is the same as that of one longer
+            training run, bit for bit, except with a line search or conjugate directions, or if the
+            number of warm-up rounds depends on `n_rounds` (``warm_rounds=None``, for an objective
+            that has a warm-up). The labels of the model and the bins of its columns are kept too. A
             `LinearCRF` starts from the weights of `init`; weights of new attributes or labels start
             at zero.
         checkpoint : hedgerow.Checkpoint, optional

@@ -115,7 +115,7 @@ def test_no_weight_is_learnt_for_accuracy():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3, 4, 2)), rng.choice(list("abc"), (3, 4)).tolist()
     crf = LinearCRF(objective="accuracy", reg_alpha=4.0, order=0)
-    message = "no weights were learned: .* is not differentiable there; check the penalties"
+    message = "no weights were learned: .* for the weights of attribute 'x.'; check the penalties"
     with pytest.warns(ConvergenceWarning, match=message):
         crf.fit(list(X), y)
     assert crf.n_iter_ == 0

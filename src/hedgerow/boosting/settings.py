@@ -49,7 +49,7 @@ EXACT_EVERY = 8
 class ExactRounds:
     """The rounds that optimise the weights of label patterns; all others take only one step.
 
-    They are one round in every `EXACT_EVERY`, and optimise the weights after the same step.
+    They are one round in every `EXACT_EVERY`; they take this step too, then optimise the weights.
 
     Attributes
     ----------

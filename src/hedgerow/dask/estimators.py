@@ -84,7 +84,8 @@ class OnDask(_Base):
         sample_weight : str, optional
             Name of the column of X with the weight of each row.
         groups, parents, base_scores, X_base, comm
-            Not supported with Dask: use the parameters `group_column` and `parents_column`.
+            Not supported with Dask. Instead of `groups` and `parents`, use the parameters
+            `group_column` and `parents_column`.
         eval_set, init, checkpoint
             As on one machine. An eval set must be in memory, not a Dask collection, and is sent to
             every worker. The first worker writes the checkpoint, so its path must

@@ -151,8 +151,9 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             if plan.stages[-1].has_kinks:
                 return (
                     "no weights were learned: training stopped where it began, since the objective "
-                    "is not differentiable there; check the penalties, "
-                    f"reg_lambda and reg_alpha, and {columns} for extreme values"
+                    "is not differentiable there. The slope is steepest for the weights of "
+                    f"{owner}; check the penalties, reg_lambda and reg_alpha, and {columns} for "
+                    "extreme values"
                 )
             gradient = ", and check the gradient of the objective"
             return (
