@@ -154,7 +154,7 @@ class Record:
         self._n_written: int | None = None
 
     def __enter__(self) -> Record:
-        """Lock the file; raises OSError if another training uses it or it cannot be written."""
+        """Lock the file; raises OSError if another training run uses it or it cannot be written."""
         check_place(self._path)
         self._lock = Lock.acquire(self._path)
         return self

@@ -463,8 +463,8 @@ class TreeCRF(Estimator):
             - ``categories`` that go left, a tuple, or None;
             - ``left`` and ``right``, the numbers of the child nodes;
             - ``missing``: where missing values go, "left", "right" or "both";
-            - ``left_share``: if it is "both", the share of missing values that goes left (NaN
-              otherwise);
+            - ``left_share``: if ``missing`` is "both", the share of missing values that goes left
+              (NaN otherwise);
             - ``surrogates``: a tuple of splits that replace this one if its value is missing; the
               first one whose own value is known is used;
             - ``outside``: where positions beyond the ends of the sequence go, "left" or "right";

@@ -50,7 +50,7 @@ class PatternBound:
     def curvatures(
         self, mixing: Mixing, probabilities: NDArray[np.float64], expected: Vector
     ) -> Vector:
-        """Curvature of the loss, (P,), over positions where each pattern is the longest to end.
+        """Curvature of the loss, (P,), where each pattern is the longest that ends at a position.
 
         For pairs of a first-order chain it is the sum over positions t of gamma_t p_t (1 - p_t),
         with p_t the probability that the pair ends at t: see `hedgerow.boosting.curvature`.

@@ -116,12 +116,12 @@ class Atoms(Sequence[AtomSequence]):
             other tables, a column of this name gives the sequence in which a fact holds, and is
             not an argument.
         key : str, optional
-            The column of events with a unique key. In other tables, values of a column of this
-            name refer to positions.
+            The column of events with their keys, which must be unique within a sequence. In other
+            tables, values of a column of this name refer to positions.
         references : list of str
             Further columns, of any table, whose values are keys of events: links between
-            positions. If several sequences have the same keys, other tables that name them need
-            the column `sequence` too.
+            positions. If a key occurs in several sequences, other tables that contain it need the
+            column `sequence` too.
 
         Notes
         -----

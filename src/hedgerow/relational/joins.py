@@ -250,9 +250,9 @@ def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 def cut_by_position(
     positions: Ids, counts: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Cut rows into blocks of about `BLOCK` entries; ``counts`` are those of each row, None is 1.
+    """Cut rows into blocks of about `BLOCK` entries; the rows of a position are in one block.
 
-    The rows of a position are in one block.
+    ``counts`` are the numbers of entries of the rows; None: each row is one entry.
     """
     n_rows = len(positions)
     ends = np.arange(1, n_rows + 1) if counts is None else np.cumsum(counts)

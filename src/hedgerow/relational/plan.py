@@ -67,8 +67,8 @@ class Step:
     constants : (n_instances, n_slots) list of tuples of str
         Constants of the slots, in the order of the shape, that are frequent enough.
     queries : (n_instances,) int64
-        Number of the query that each instance forms, -1 if it forms none: its literals do not all
-        share variables, or some of them are implied by others.
+        Number of the query that each instance forms, -1 if it forms none, for example because its
+        literals do not all share variables, or some of them are implied by others.
     steps : list of Step
         Refinements.
     """

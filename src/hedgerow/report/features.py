@@ -159,9 +159,9 @@ def split_names(
 ) -> list[tuple[str, str | None]]:
     """Split names into a stem and a text, at ":" or "=": ``word=the`` into ``word`` and ``the``.
 
-    If there are several, a name is split at the last one that follows a common stem, see `COMMON`.
-    A name without a common stem is not split: its text is None. ``counts`` are the numbers of
-    positions at which the names occur.
+    A name with several of these characters is split at the last one that follows a common stem, see
+    `COMMON`. A name without a common stem is not split: its text is None. ``counts`` are the
+    numbers of positions at which the names occur.
     """
     stems: defaultdict[str, int] = defaultdict(int)
     cuts = [_find_separators(name) for name in names]

@@ -53,8 +53,8 @@ class Scores:
         positions are not read. Over an automaton they may be scores of its arcs instead, (N, A).
         Either float64 or float32, which is converted unless `Trellis.takes_single_edges`.
     parents : (N,) int32 or None
-        Index of the parent of each position in its sequence, -1 for a root; None for chains. The
-        previous label is then the label of the parent, and roots are first positions.
+        Index of the parent of each position in its sequence, -1 for a root; None for chains. With
+        parents, the previous label is the label of the parent, and roots are first positions.
     bound : float
         Upper bound on sums over positions, such as their total weight, see `Targets.bound`. Terms
         are rounded to multiples of a unit that it determines, so sums are exact and do not depend
