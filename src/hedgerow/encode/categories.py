@@ -90,9 +90,9 @@ def number_categories(
 ) -> NDArray[np.int32]:
     """Find the categories of a column among the categories of a model.
 
-    Warns if none of them is known, and they are of a different kind, or some are known numbers in
-    another spelling. New words are normal, but numbers instead of words are suspicious, and so is
-    ``1067`` instead of ``01067``.
+    Warns if none of them is known, and either they are of a different kind from the known ones, or
+    some equal a known number that is written differently. New words are normal, but numbers instead
+    of words are suspicious, and so is ``1067`` instead of ``01067``.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def number_categories(
 
 
 def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
-    """Warn if categories are of another kind, or some are known numbers in another spelling."""
+    """Warn if categories are of another kind, or some equal a known number written differently."""
     known = iter(known)
     shown = list(islice(known, MAX_SHOWN))
     if not shown:

@@ -44,9 +44,10 @@ def tree(
     """Draw the tree of a label in a round of boosting.
 
     Boxes are splits; the upper branch is "yes". "missing" marks the branch of missing values,
-    "outside" that of positions beyond the ends of the sequence, if it differs. Leaves show
-    what the tree adds to the score of the label, blue if positive and orange if negative. A new
-    figure is as large as the tree; on given axes the text shrinks until the tree fits.
+    "outside" that of positions beyond the ends of the sequence, unless "missing" marks that branch
+    already. Leaves show what the tree adds to the score of the label, blue if positive and orange
+    if negative. A new figure is as large as the tree; on given axes the text shrinks until the tree
+    fits.
 
     Parameters
     ----------

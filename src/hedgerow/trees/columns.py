@@ -182,10 +182,10 @@ class Columns(LazyAttributes):
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
         """Find the bin of every value, in training data and in new data.
 
-        Categories that did not occur in training are missing, and such attributes are absent. If
-        the method for missing values is to impute them, those of dense columns get the bin of the
-        imputed value; those of attributes keep bin 0, and go the way of the bin in `fills`. The
-        result does not depend on `n_threads`.
+        Categories that did not occur in training are treated as missing; attributes that did not
+        occur in training are left out. If the method for missing values is to impute them, those of
+        dense columns get the bin of the imputed value; those of attributes keep bin 0, and go the
+        way of the bin in `fills`. The result does not depend on `n_threads`.
         """
         check_schema(self.schema, sequences.schema)
         dense = np.empty((sequences.n_positions, self.n_dense), np.uint8)
