@@ -125,7 +125,10 @@ def test_check_finite_looks_at_sparse_values():
 
 def test_numbers_too_large_to_add_up_are_named():
     sequences = encode([np.zeros((3, 2)), np.array([[1.0, -1e200]])])
-    message = re.escape("X[1] has -1e+200 at position 0, column 1; LinearCRF takes numbers up to")
+    message = re.escape(
+        "X[1] has -1e+200 at position 0, column 1; LinearCRF takes numbers between -1e+100 and "
+        "1e+100: scale the column"
+    )
     with pytest.raises(ValueError, match=message):
         check_finite(sequences, "LinearCRF")
     check_finite(encode([np.full((2, 2), 3e38, dtype=np.float32)]), "LinearCRF")

@@ -1,8 +1,8 @@
 """Exact sums: the same to the last bit in any order, however sequences are divided.
 
 Numbers are rounded to multiples of a power of two that is fixed in advance, from a bound on their
-sum. Doubles add up such multiples without rounding, and so do integers if several workers each have
-a part of the sum.
+sum. Doubles add up such multiples without rounding. If several workers each have a part of the sum,
+the parts are added up as integers, in units of this power of two.
 """
 
 from __future__ import annotations

@@ -407,12 +407,12 @@ def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int
 
 
 def check_finite(sequences: Sequences, model: str = "the model", *, n_threads: int = 1) -> None:
-    """Raise ValueError if a number of X is NaN, infinite, or larger than `LARGEST`."""
+    """Raise ValueError if a number of X is NaN, or not between -`LARGEST` and `LARGEST`."""
     cell = _first_unusable(sequences, _Range(float(np.nextafter(LARGEST, 0)), False), n_threads)
     if cell is not None:
         need = "needs finite numbers: impute or drop it"
         if np.isfinite(cell.value):
-            need = f"takes numbers up to {LARGEST:g}: scale the column"
+            need = f"takes numbers between {-LARGEST:g} and {LARGEST:g}: scale the column"
         raise _refused(sequences, cell, f"{model} {need}")
 
 

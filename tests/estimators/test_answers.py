@@ -288,11 +288,11 @@ def test_integers_and_a_missing_label_of_their_own(make):
 @pytest.mark.parametrize(
     ("known", "message", "error"),
     [
-        (5, "known is of type int; X is a list of sequences, so known is a list with", TypeError),
-        (["a", None], "known is flat, known[0] is 'a', but X is not; X is a list of", ValueError),
+        (5, "known is of type int; X is a list of sequences, so known must be a list", TypeError),
+        (["a", None], "known is flat (known[0] is 'a'), but X is not; X is a list of", ValueError),
         ([[None] * 3, [None, "z"]], "unknown label 'z' at known[1][1]; known labels:", ValueError),
         ([[None] * 3, [None, 1]], "unknown label 1 at known[1][1]; known labels: 'a'", ValueError),
-        ([None, ["a", None]], "known is flat, known[0] is None, but X is not", ValueError),
+        ([None, ["a", None]], "known is flat (known[0] is None), but X is not", ValueError),
     ],
 )
 def test_known_labels_that_do_not_fit(crf, known, message, error):

@@ -102,7 +102,7 @@ DATES = np.array(["2020-01-01"] * 3, "M8[D]")
         ),
         (pd.DataFrame({"y": [1, 2, 3]}), FLAT, TypeError, "NAME is a DataFrame; pass the one colu"),
         (pl.DataFrame({"y": [1, 2, 3]}), FLAT, TypeError, "NAME is a DataFrame; pass the one colu"),
-        (["B", "O", "B"], LISTED, ValueError, "NAME is flat, NAME[0] is 'B', but X is not"),
+        (["B", "O", "B"], LISTED, ValueError, "NAME is flat (NAME[0] is 'B'), but X is not"),
         *(
             (y, LISTED, ValueError, f"but X is not{SO_LISTED}")
             for y in (["B", "O", "B"], [1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2]))

@@ -27,7 +27,7 @@ def a_label_too_few():
 @mistake(
     "A",
     ValueError,
-    "y is flat, y[0] is 'run', but X is not; X is a list of sequences, so y must be a list with",
+    "y is flat (y[0] is 'run'), but X is not; X is a list of sequences, so y must be a list with",
     "one list of labels for every sequence",
 )
 def flat_labels_for_a_list():

@@ -446,7 +446,7 @@ class DeviceLearner:
 
 
 def is_best_first(rules: GrowthRules) -> bool:
-    """Whether there may be fewer leaves than the depth allows."""
+    """Whether `max_leaves` is below the number of leaves that `max_depth` allows."""
     return rules.max_depth >= 31 or rules.max_leaves < 1 << rules.max_depth
 
 

@@ -39,9 +39,9 @@ class Job:
     crf : Estimator
         The ordinary estimator, a copy of which each worker fits.
     reader : Reader
-        How its data are read.
+        How each worker reads its data.
     arguments : dict
-        Further arguments of its method `fit`.
+        Further arguments of the estimator's method `fit`.
     topic : str
         Dask topic on which workers report that they are connected, and the first worker reports
         its progress.

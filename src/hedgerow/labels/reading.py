@@ -107,7 +107,7 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
     if parts and (isinstance(parts[0], str | bytes) or not hasattr(parts[0], "__iter__")):
         first = parts[0].item() if isinstance(parts[0], np.generic) else parts[0]
         raise ValueError(
-            f"{name} is flat, {name}[0] is {first!r}, but X is not; {_expected(sequences, name)}"
+            f"{name} is flat ({name}[0] is {first!r}), but X is not; {_expected(sequences, name)}"
         )
     joined = _join_plain(parts, sequences)
     if joined is not None:

@@ -48,8 +48,8 @@ def chunk_scores(
 ) -> ChunkScores:
     """Compare chunks as the CoNLL evaluation script does, or strictly by a scheme.
 
-    Labels are ``O``, or a prefix (B, I, L, E, S, U), a hyphen and a type. A predicted chunk is
-    correct if a true chunk has the same type, beginning and end.
+    Labels are ``O``, or a prefix (B, I, L, E, S, U), alone or with a hyphen and a type. A predicted
+    chunk is correct if a true chunk has the same type, beginning and end.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def find_chunks(labels: Sequence[str]) -> set[Chunk]:
         if "-" not in str(label) and str(label) not in UNTYPED:
             raise ValueError(
                 f"label {label!r} does not mark chunks; expected 'O', or a prefix such as B or I, "
-                "a hyphen and a type, as in 'B-NP'; for other labels use label_scores"
+                "alone or with a hyphen and a type, as in 'B-NP'; for other labels use label_scores"
             )
     chunks = set()
     start, before, kind_before = 0, "O", ""
@@ -138,7 +138,7 @@ def _find_strictly(labels: Sequence[str], name: str) -> set[Chunk]:
             raise ValueError(
                 f"label {label!r} does not fit scheme {name!r}; expected 'O', or one of "
                 f"{', '.join(sorted(prefixes - {'O'}))} with a type, as in "
-                f"'{scheme.opening[0]}-NP'; choose another scheme, or leave it out"
+                f"'{scheme.opening[0]}-NP', or alone; choose another scheme, or leave it out"
             )
         if start >= 0 and not (prefix in scheme.continuing and kind == kind_before):
             if not scheme.closing:

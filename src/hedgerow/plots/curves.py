@@ -44,8 +44,8 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     metric : str, default "loss"
-        What to plot: "loss", "accuracy", or the name of one of ``eval_metric``. For a
-        `LinearCRF`, accuracy is available for eval sets only, as are the metrics of `eval_metric`.
+        What to plot: "loss", "accuracy", or the name of one of ``eval_metric``. The metrics of
+        `eval_metric` are available for eval sets only, and so is the accuracy of a `LinearCRF`.
 
     Returns
     -------

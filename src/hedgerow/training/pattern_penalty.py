@@ -2,11 +2,11 @@
 
 A long pattern is rare, and what its weight learns from a few sequences may not hold for others;
 language models back off from long n-grams for the same reason. The training labels show how severe
-this is: the larger the share of runs of some length that occur only once, the larger the share of
-runs in new data that did not occur in training (Good and Turing), and the larger the penalty for
-that length. Handwritten words from a small vocabulary, each seen many times, need no penalty at any
-length; of the runs of four phonemes in a thousand words, five in six occur once, and without a
-penalty their weights do more harm than good.
+this is: the larger the share of the distinct runs of some length that occur only once, the larger
+the share of runs in new data that did not occur in training (Good and Turing), and the larger the
+penalty for that length. Handwritten words from a small vocabulary, each seen many times, need no
+penalty at any length; of the distinct runs of four phonemes in a thousand words, five in six occur
+once, and without a penalty their weights do more harm than good.
 """
 
 from __future__ import annotations
