@@ -27,8 +27,8 @@ def pairs_of_lines():
     "A",
     FileError,
     "chains.csv: column 'resolved' has a string of 24 digits in row 1, 111111111111..., which is",
-    "too long for a number. If a row holds a whole sequence, write one row per position; if it is",
-    "an id, choose other columns as features (--features)",
+    "too long for a number. If a row holds a whole sequence, write one row per position; if the",
+    "digits are an id, choose other columns as features (--features)",
 )
 def a_row_per_sequence():
     read("chains.csv", f"id\tresolved\tlabel\na\t{'1' * 24}\tA\n", group="id")
