@@ -13,9 +13,9 @@ MISTAKES = []
 
 # Messages of several mistakes; {} is the place.
 TORN_APART = (
-    "4 of the 4 groups of {} were in the training data too ('w0', 'w1', 'w2', ...), with other "
-    "rows, so scores are too high; keep sequences whole: split with hedgerow.model_selection, such "
-    "as cv=SequenceKFold(group_column=...)"
+    "4 of the 4 groups of {} were in the training data too ('w0', 'w1', 'w2', ...), at least one "
+    "of them with other rows, so scores are too high; keep sequences whole: split with "
+    "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
 )
 UNKNOWN_LABEL = (
     "{} has labels that did not occur in training: 'swim', at 1 position, first at y[0][0]; the "

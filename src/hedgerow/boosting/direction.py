@@ -65,7 +65,7 @@ class Direction(ABC):
     weights : (P,)
         Change of the weights of label patterns with a step of 1.
     promise : float
-        Derivative of the loss along them at the start of the round.
+        Derivative of the loss along this change at the start of the round.
     carry : float
         Share of the previous direction.
     memory : Memory or None

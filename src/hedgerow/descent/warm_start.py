@@ -19,8 +19,8 @@ def start_from(model: Model, data: TrainingSet, layout: LinearLayout) -> NDArray
     model
         The model to start from.
     data, layout
-        The training set of the new model, and its weights of attributes and labels; those of label
-        patterns follow.
+        The training set of the new model, and the layout of its weights of attributes and labels;
+        in the result, the weights of label patterns come after these.
     """
     patterns, weights = data.grammar.patterns, model.potential(AttributeWeights).weights
     vector = np.zeros(layout.n_weights + len(patterns))

@@ -66,13 +66,17 @@ def warn_of_indices(X: Any, **given: Any) -> None:
         own = _index_of(values)
         if index is None or own is None or len(own) != len(index) or own.equals(index):
             continue
-        if own.is_unique and index.is_unique and index.isin(own).all():
-            first, of_X = (each[:1].tolist()[0] for each in (own, index))
-            warn_user(
-                f"{name} has the index of X in another order: it begins with {first!r}, the "
-                f"index of X with {of_X!r}. Rows are matched by position, not by index; pass "
-                f"{name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
-            )
+        if not (own.is_unique and index.is_unique and index.isin(own).all()):
+            continue
+        for row, (here, of_X) in enumerate(zip(own.tolist(), index.tolist(), strict=True)):
+            if here != of_X:
+                warn_user(
+                    f"{name} has the index of X in another order: row {row} of {name} has "
+                    f"{here!r}, that of X has {of_X!r}. Rows are matched by position, not by "
+                    f"index; pass {name}.loc[X.index], or {name}.to_numpy() if the order is right "
+                    "as it is"
+                )
+                break
 
 
 def _index_of(values: Any) -> Any:

@@ -66,7 +66,7 @@ class Features:
 
 
 def read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
-    """Features of X, which a model has read as `sequences`, and parents if there are any."""
+    """Features of X, which a model has read as `sequences`; parents, if any, are a column too."""
     features = _read_features(X, groups, sequences)
     if sequences.parents is None:
         return features

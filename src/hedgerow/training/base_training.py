@@ -53,7 +53,7 @@ class TrainableBase(Protocol):
     queries: RelationalFeatures | None
 
     def read_labelled(self, raw: RawData, labels: Labels, comm: Comm) -> Labelled:
-        """Read training data whose labels are known."""
+        """Read training data; y must not have labels other than ``labels``."""
 
     def fit_labelled(self: AnyBase, labelled: Labelled) -> AnyBase:
         """Train on labelled data."""
@@ -186,7 +186,7 @@ def check_labels_of_base(
 
 
 def fingerprint_base(base: TrainableBase, seen: Sequences | None, comm: Comm) -> str:
-    """A digest of a base and of its features, however sequences are divided among workers."""
+    """A digest of a base and its features, the same however workers divide the sequences."""
     parts: list[Any] = [base.to_state().tensors]
     while seen is not None:
         arrays = [seen.dense, seen.parents, seen.base_scores, *digest_categories(seen)]
