@@ -103,7 +103,8 @@ def a_table_of_labels():
     "A",
     DataWarning,
     "y has the index of X in another order: row 0 of y has 15, that of X has 0. Rows are matched",
-    "by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right as it is",
+    "by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right as it",
+    "is",
 )
 def labels_that_were_sorted_apart():
     trees().fit(FEATURES, pd.Series(LABELS).sort_index(ascending=False), groups=IDS)

@@ -90,7 +90,7 @@ class Mode:
 
 
 def read_modes(modes: Any) -> tuple[Mode, ...]:
-    """Read modes, without those that are given twice."""
+    """Read modes, without duplicates."""
     such_as = "a list of strings such as ['word(+t,#w)', 'head(+t,-t)']"
     read = tuple(dict.fromkeys(map(Mode.parse, to_list(modes, "modes", such_as))))
     if not read:
