@@ -7,7 +7,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kTaskRows = 1 << 8;
+constexpr int64_t kPerTask = 1 << 8;
 constexpr int64_t kFillNumbers = 1 << 14;
 constexpr int kGroupLanes = 4;  // a group has this many at most
 
@@ -30,7 +30,7 @@ LeadingWeights::LeadingWeights(const WeightLayout& layout, const double* weights
       n_leading_(std::min({n_leading, kMostLeading, layout.n_attributes})),
       stride_(padded(layout.n_outputs)),
       rows_(n_leading_ * stride_) {
-  parallel_for_pieces(n_leading_, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+  parallel_for_pieces(n_leading_, kPerTask, n_threads, stop, [&](int64_t first, int64_t end) {
     std::fill(rows_.begin() + first * stride_, rows_.begin() + end * stride_, 0.0);
     for (int64_t a = first; a < end; ++a)
       for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
@@ -69,7 +69,7 @@ void LeadingSums::for_each(Sums& sums, int n_threads, Stop& stop, Visit visit) {
   const WeightLayout& layout = sums.layout_;
   const auto n_wide = static_cast<int64_t>(sums.wide_.size());
   const int64_t width = int64_t{sums.n_groups_} * sums.width_;
-  parallel_for_pieces(sums.n_leading_, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+  parallel_for_pieces(sums.n_leading_, kPerTask, n_threads, stop, [&](int64_t first, int64_t end) {
     for (int64_t a = first; a < end; ++a) {
       const int32_t wide = sums.wide_row_[a];
       const auto row = wide < 0 ? a : int64_t{wide}, n_rows = wide < 0 ? sums.n_leading_ : n_wide;

@@ -32,7 +32,7 @@ def data():
 def pair(data, *, fit=None, **parameters):
     """Models that were trained on the CPU and on the device."""
     fit = {} if fit is None else fit
-    usual = {"n_rounds": 4, "random_state": 0, "decode": "viterbi", "n_jobs": 1} | SMALL
+    usual = {"n_rounds": 3, "random_state": 0, "decode": "viterbi", "n_jobs": 1} | SMALL
     return [
         TreeCRF(**usual | parameters, device=device).fit(*data, **fit) for device in ("cpu", "cuda")
     ]
