@@ -71,17 +71,16 @@ class PositionLanes {
   };
 
  private:
-  // What a split uses, as bytes: bins minus its shift, and another one outside.
+  // What a split uses, as bytes: bins, and another byte outside.
   struct Feature {
     int32_t column;  // place in columns_; -1: 0 inside, whatever the bin
     int32_t offset;
-    uint8_t shift;
     uint8_t outside;  // the byte beyond the ends of a sequence
   };
   struct Split {
     uint32_t feature;
     uint16_t left, right;  // rows of leaves
-    uint8_t limit;
+    uint8_t shift, limit;  // bytes minus the shift up to the limit go left
   };
   struct Tree {
     int64_t first_split, end_split;  // children before their parents; none if they are repeated
