@@ -40,28 +40,38 @@ class PositionLanes::Builder {
       // The rows of the tree before are there still.
       if (repeats_splits(arrays_, i)) {
         lanes_.splits_.resize(tree.first_split);
-        tree.end_split = tree.first_split;
+        tree.end_of_leaves = tree.end_split = tree.first_split;
       }
       lanes_.trees_.push_back(tree);
     }
   }
 
  private:
-  // Children come after their parent, so from the last node to the first.
+  // Splits whose children are both leaves come first. Children come after their parent, so from the
+  // last node to the first.
   void add_nodes(int64_t first, int64_t end, Tree& tree) {
     rows_.resize(end - first);
     for (int64_t n = end - 1; n >= first; --n) {
-      if (arrays_.columns[n] < 0) {
-        rows_[n - first] = static_cast<uint16_t>(tree.n_leaves++);
-        lanes_.values_.push_back(arrays_.values[n]);
-        continue;
+      if (arrays_.columns[n] >= 0) continue;
+      rows_[n - first] = static_cast<uint16_t>(tree.n_leaves++);
+      lanes_.values_.push_back(arrays_.values[n]);
+    }
+    const auto is_leaf = [&](int64_t n) { return arrays_.columns[n] < 0; };
+    const auto has_leaves = [&](int64_t n) {
+      const int64_t left = first + arrays_.lefts[n];
+      return is_leaf(left) && is_leaf(left + 1);
+    };
+    for (const bool of_leaves : {true, false}) {
+      for (int64_t n = end - 1; n >= first; --n) {
+        if (is_leaf(n) || has_leaves(n) != of_leaves) continue;
+        const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
+        rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
+        const uint16_t* children = rows_.data() + arrays_.lefts[n];
+        const Asked asked = ask(n);
+        lanes_.splits_.push_back(
+            {number_feature(asked.feature), children[0], children[1], asked.shift, asked.limit});
       }
-      const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
-      rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
-      const uint16_t* children = rows_.data() + arrays_.lefts[n];
-      const Asked asked = ask(n);
-      lanes_.splits_.push_back(
-          {number_feature(asked.feature), children[0], children[1], asked.shift, asked.limit});
+      if (of_leaves) tree.end_of_leaves = static_cast<int64_t>(lanes_.splits_.size());
     }
     tree.root = rows_[0];
     tree.end_split = static_cast<int64_t>(lanes_.splits_.size());
@@ -190,19 +200,26 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
 }
 
 HEDGEROW_CLONES
-void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const Row* features,
-                                Row* rows) {
-  for (int64_t s = 0; s < n_splits; ++s) {
+void PositionLanes::find_leaves(const Split* splits, int64_t n_of_leaves, int64_t n_splits,
+                                const Row* features, Row* rows) {
+  const auto fill = [&](int64_t s, auto left, auto right) HEDGEROW_INLINE_LAMBDA {
     uint8_t* HEDGEROW_RESTRICT out = rows[kMaxLaneLeaves + s].bytes;
     const uint8_t shift = splits[s].shift, limit = splits[s].limit;
     const uint8_t* HEDGEROW_RESTRICT bins = features[splits[s].feature].bytes;
-    const uint8_t* left = rows[splits[s].left].bytes;
-    const uint8_t* right = rows[splits[s].right].bytes;
     for (int64_t i = 0; i < kWalkBlock; ++i) {
-      const uint8_t if_left = left[i], if_right = right[i];
+      const uint8_t if_left = left(i), if_right = right(i);
       out[i] = static_cast<uint8_t>(bins[i] - shift) <= limit ? if_left : if_right;
     }
-  }
+  };
+  const auto same = [](uint16_t leaf) HEDGEROW_INLINE_LAMBDA {
+    return [leaf](int64_t) { return static_cast<uint8_t>(leaf); };
+  };
+  const auto read = [rows](uint16_t row) HEDGEROW_INLINE_LAMBDA {
+    return [bytes = rows[row].bytes](int64_t i) { return bytes[i]; };
+  };
+  int64_t s = 0;
+  for (; s < n_of_leaves; ++s) fill(s, same(splits[s].left), same(splits[s].right));
+  for (; s < n_splits; ++s) fill(s, read(splits[s].left), read(splits[s].right));
 }
 
 void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table, int64_t begin,
@@ -215,8 +232,8 @@ void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table,
   double products[kMaxLaneLeaves];
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {
-    find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
-                features_.data(), leaves_.data());
+    find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_of_leaves - tree.first_split,
+                tree.end_split - tree.first_split, features_.data(), leaves_.data());
     const float* values = lanes_.values_.data() + tree.first_value;
     const double weight = *next_weight++;
     for (int64_t i = 0; i < kWalkBlock && next < last; i += 8, next += 8)

@@ -84,6 +84,7 @@ class PositionLanes {
   };
   struct Tree {
     int64_t first_split, end_split;  // children before their parents; none if they are repeated
+    int64_t end_of_leaves;           // of the first ones, which lead only to leaves
     int64_t first_value;
     int32_t n_leaves;
     int32_t output;
@@ -92,8 +93,9 @@ class PositionLanes {
 
   class Builder;
 
-  // Fills the rows of the splits of a tree.
-  static void find_leaves(const Split* splits, int64_t n_splits, const Row* features, Row* rows);
+  // Fills the rows of the splits of a tree, of which the first n_of_leaves lead only to leaves.
+  static void find_leaves(const Split* splits, int64_t n_of_leaves, int64_t n_splits,
+                          const Row* features, Row* rows);
 
   int before_, after_;
   int32_t max_splits_ = 0;
