@@ -24,16 +24,11 @@ template <int64_t kOutputs>
 HEDGEROW_INLINE int64_t count_largest_of(const double* p, const int32_t* codes, int64_t n_positions,
                                          int64_t n_outputs) {
   if (kOutputs > 0) n_outputs = kOutputs;
-  constexpr double kSurelyLargest = 0.6;  // as all sum to 1: the others need not be read
   int64_t n_right = 0;
   for (int64_t t = 0; t < n_positions; ++t, p += n_outputs) {
     const int64_t code = codes[t];
     if (code < 0) continue;
     const double largest = p[code];
-    if (kOutputs == 0 && largest > kSurelyLargest) {
-      ++n_right;
-      continue;
-    }
     int64_t is_right = 1;  // as wide as a double, so that several labels are compared at once
     for (int64_t k = 0; k < n_outputs; ++k)
       is_right &= int64_t{p[k] < largest} | (int64_t{p[k] == largest} & int64_t{k >= code});

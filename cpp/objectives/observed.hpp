@@ -19,7 +19,7 @@ struct Observed {
 // Subtracts the weight of each position from its observed output in expected, (N, n_outputs).
 void subtract_observed(const Observed& observed, double* expected, int n_threads, Stop& stop);
 
-// Number of positions whose most probable output is the observed one. probabilities: (N, n_outputs)
+// Number of positions whose most probable output is the observed one.
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop);
 
