@@ -21,17 +21,27 @@ HEDGEROW_CLONES void flag_large(const double* HEDGEROW_RESTRICT gradients, int64
   for (int64_t i = 0; i < n; ++i) flags[i] = !(std::abs(gradients[i]) <= limit);
 }
 
-static_assert(kPositionsPerTask < 1 << 16);
+constexpr int64_t kFlagsTogether = 128;  // positions: their flags stay in the cache
 
-// counts[k] += flags[t, k] of n positions, kPositionsPerTask at most; sums: (n_outputs,) scratch
+// counts[k] += flags[t, k] of n positions, kFlagsTogether at most
 HEDGEROW_CLONES void count_flags(const uint8_t* HEDGEROW_RESTRICT flags, int64_t n, int n_outputs,
-                                 uint16_t* HEDGEROW_RESTRICT sums,
                                  int64_t* HEDGEROW_RESTRICT counts) {
-  std::fill_n(sums, n_outputs, uint16_t{0});
-  for (int64_t t = 0; t < n; ++t)
-    for (int k = 0; k < n_outputs; ++k)
-      sums[k] = static_cast<uint16_t>(sums[k] + flags[t * n_outputs + k]);
-  for (int k = 0; k < n_outputs; ++k) counts[k] += sums[k];
+  static_assert(kFlagsTogether < 1 << 8);
+  constexpr int kWidth = 32;
+  for (int first = 0; first < n_outputs; first += kWidth) {
+    // A row is read in whole vectors, with flags of the next one, which are not used.
+    uint8_t sums[kWidth] = {};
+    const int n_used = std::min(kWidth, n_outputs - first);
+    const int64_t n_inside = n - (kWidth - n_used + n_outputs - 1) / n_outputs;
+    int64_t t = 0;
+    for (; t < n_inside; ++t)
+      for (int k = 0; k < kWidth; ++k)
+        sums[k] = static_cast<uint8_t>(sums[k] + flags[t * n_outputs + first + k]);
+    for (; t < n; ++t)
+      for (int k = 0; k < n_used; ++k)
+        sums[k] = static_cast<uint8_t>(sums[k] + flags[t * n_outputs + first + k]);
+    for (int k = 0; k < n_used; ++k) counts[first + k] += sums[k];
+  }
 }
 
 // Flags the examples of some positions, by output: flags (n_positions, n_outputs) of all.
@@ -61,28 +71,34 @@ void flag_examples(const DerivativeTable& table, const Sampling& sampling, int64
   }
 }
 
-// Calls take(t, k) where flags[t, k] is 1, position by position. flags: (n_positions, n_outputs)
+// One bit per flag, of up to 64 flags.
+uint64_t pack_flags(const uint8_t* flags, int64_t n) {
+  uint64_t bits = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (int64_t i = 0; i + 8 <= n; i += 8) {
+      uint64_t eight;
+      std::memcpy(&eight, flags + i, sizeof(eight));
+      bits |= (eight * 0x0102040810204080 >> 56) << i;  // byte j becomes bit j
+    }
+  }
+  const int64_t n_packed = std::endian::native == std::endian::little ? n / 8 * 8 : 0;
+  for (int64_t i = n_packed; i < n; ++i) bits |= uint64_t{flags[i]} << i;
+  return bits;
+}
+
+// Calls take(t, k) where flags[t, k] is 1, position by position. The processor guesses wrong only
+// where 64 flags end. flags: (n_positions, n_outputs)
 template <class Take>
 void for_each_flag(const uint8_t* flags, int64_t n_positions, int64_t n_outputs, const Take& take) {
   const int64_t n = n_positions * n_outputs;
-  int64_t t = 0, first = 0;  // of a position
-  const auto take_flag = [&](int64_t i) {
-    for (; i >= first + n_outputs; first += n_outputs) ++t;
-    take(t, i - first);
-  };
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    uint64_t eight;
-    std::memcpy(&eight, flags + i, sizeof(eight));
-    if constexpr (std::endian::native == std::endian::little) {
-      for (; eight != 0; eight &= eight - 1) take_flag(i + std::countr_zero(eight) / 8);
-    } else {
-      for (int64_t j = i; eight != 0 && j < i + 8; ++j)
-        if (flags[j]) take_flag(j);
+  const auto divisor = static_cast<uint32_t>(n_outputs);
+  for (int64_t first = 0; first < n; first += 64) {
+    for (uint64_t bits = pack_flags(flags + first, std::min<int64_t>(64, n - first)); bits != 0;
+         bits &= bits - 1) {
+      const auto i = static_cast<uint32_t>(first + std::countr_zero(bits));
+      take(i / divisor, i % divisor);
     }
   }
-  for (; i < n; ++i)
-    if (flags[i]) take_flag(i);
 }
 
 // Keeps examples for which weigh(i) is not 0, with that weight; returns their number.
@@ -222,12 +238,12 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   PooledArray<uint8_t> flags(pool, table.n_positions * n_outputs);
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-        constexpr int64_t kTogether = 128;  // stay in the cache
-        for (int64_t t = begin; t < end; t += kTogether)
-          flag_examples(table, sampling, t, std::min(t + kTogether, end), flags.data());
-        std::vector<uint16_t> sums(n_outputs);
-        count_flags(flags.data() + begin * n_outputs, end - begin, n_outputs, sums.data(),
-                    firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs);
+        int64_t* counts = firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs;
+        for (int64_t t = begin; t < end; t += kFlagsTogether) {
+          const int64_t next = std::min(t + kFlagsTogether, end);
+          flag_examples(table, sampling, t, next, flags.data());
+          count_flags(flags.data() + t * n_outputs, next - t, n_outputs, counts);
+        }
       });
   for (size_t i = n_outputs; i < firsts.size(); ++i) firsts[i] += firsts[i - n_outputs];
   sizes_.assign(firsts.end() - n_outputs, firsts.end());

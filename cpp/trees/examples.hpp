@@ -44,7 +44,7 @@ struct DerivativeTable {
 
   double gradient(int64_t t, int64_t k) const {
     const double number = gradients[t * n_outputs + k];
-    return observed != nullptr && observed[t] == k ? number - 1.0 : number;
+    return observed == nullptr ? number : number - static_cast<double>(observed[t] == k);
   }
   float curvature(int64_t t, int64_t k) const {
     const int64_t at = t * n_outputs + k;

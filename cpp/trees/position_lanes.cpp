@@ -1,6 +1,7 @@
 #include "trees/position_lanes.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -39,27 +40,38 @@ class PositionLanes::Builder {
       // The rows of the tree before are there still.
       if (repeats_splits(arrays_, i)) {
         lanes_.splits_.resize(tree.first_split);
-        tree.end_split = tree.first_split;
+        tree.end_of_leaves = tree.end_split = tree.first_split;
       }
       lanes_.trees_.push_back(tree);
     }
   }
 
  private:
-  // Children come after their parent, so from the last node to the first.
+  // Splits whose children are both leaves come first. Children come after their parent, so from the
+  // last node to the first.
   void add_nodes(int64_t first, int64_t end, Tree& tree) {
     rows_.resize(end - first);
     for (int64_t n = end - 1; n >= first; --n) {
-      if (arrays_.columns[n] < 0) {
-        rows_[n - first] = static_cast<uint16_t>(tree.n_leaves++);
-        lanes_.values_.push_back(arrays_.values[n]);
-        continue;
+      if (arrays_.columns[n] >= 0) continue;
+      rows_[n - first] = static_cast<uint16_t>(tree.n_leaves++);
+      lanes_.values_.push_back(arrays_.values[n]);
+    }
+    const auto is_leaf = [&](int64_t n) { return arrays_.columns[n] < 0; };
+    const auto has_leaves = [&](int64_t n) {
+      const int64_t left = first + arrays_.lefts[n];
+      return is_leaf(left) && is_leaf(left + 1);
+    };
+    for (const bool of_leaves : {true, false}) {
+      for (int64_t n = end - 1; n >= first; --n) {
+        if (is_leaf(n) || has_leaves(n) != of_leaves) continue;
+        const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
+        rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
+        const uint16_t* children = rows_.data() + arrays_.lefts[n];
+        const Asked asked = ask(n);
+        lanes_.splits_.push_back(
+            {number_feature(asked.feature), children[0], children[1], asked.shift, asked.limit});
       }
-      const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
-      rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
-      const uint16_t* children = rows_.data() + arrays_.lefts[n];
-      const Asked asked = ask(n);
-      lanes_.splits_.push_back({number_feature(asked), children[0], children[1], asked.limit});
+      if (of_leaves) tree.end_of_leaves = static_cast<int64_t>(lanes_.splits_.size());
     }
     tree.root = rows_[0];
     tree.end_split = static_cast<int64_t>(lanes_.splits_.size());
@@ -67,11 +79,9 @@ class PositionLanes::Builder {
         std::max(lanes_.max_splits_, static_cast<int32_t>(tree.end_split - tree.first_split));
   }
 
-  // Bytes up to a limit go left.
   struct Asked {
-    int32_t column;
-    int32_t offset;
-    uint8_t shift, outside, limit;
+    Feature feature;  // of a column, not of its place
+    uint8_t shift, limit;
   };
 
   Asked ask(int64_t node) const {
@@ -79,16 +89,17 @@ class PositionLanes::Builder {
     const bool outside_left = arrays_.outside_left[node] != 0;
     const BinTest test = bin_test(arrays_, node);
     // All bins go left, and so no byte is left for the right.
-    if (test.limit == 255 && !outside_left) return {-1, offset, 0, 1, 0};
-    return {column, offset, test.shift, static_cast<uint8_t>(outside_left ? 0 : 255), test.limit};
+    if (test.limit == 255 && !outside_left) return {{-1, offset, 1}, 0, 0};
+    const int outside = offset == 0 ? 0 : test.shift - (outside_left ? 0 : 1);
+    return {{column, offset, static_cast<uint8_t>(outside)}, test.shift, test.limit};
   }
 
-  uint32_t number_feature(const Asked& asked) {
+  uint32_t number_feature(const Feature& asked) {
     const int32_t place = asked.column < 0 ? -1 : number_column(asked.column);
-    const auto key = std::tuple(place, asked.offset, asked.shift, asked.outside);
+    const auto key = std::tuple(place, asked.offset, asked.outside);
     const auto [number, is_unknown] =
         features_.try_emplace(key, static_cast<uint32_t>(lanes_.features_.size()));
-    if (is_unknown) lanes_.features_.push_back({place, asked.offset, asked.shift, asked.outside});
+    if (is_unknown) lanes_.features_.push_back({place, asked.offset, asked.outside});
     return number->second;
   }
 
@@ -103,7 +114,7 @@ class PositionLanes::Builder {
   const TreeArrays& arrays_;
   std::vector<uint16_t> rows_;  // of the nodes of a tree
   std::unordered_map<int32_t, int32_t> columns_;
-  std::map<std::tuple<int32_t, int32_t, uint8_t, uint8_t>, uint32_t> features_;
+  std::map<std::tuple<int32_t, int32_t, uint8_t>, uint32_t> features_;
 };
 
 PositionLanes::PositionLanes(const TreeArrays& trees, int before, int after)
@@ -173,9 +184,9 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
       std::fill_n(out, kWalkBlock, uint8_t{0});
     } else {
       const uint8_t* column = sources_[feature.column] + feature.offset;
-      HEDGEROW_PREFETCH(column + 2 * kWalkBlock - 1);  // for the next block
-      for (int64_t i = 0; i < kWalkBlock; ++i)
-        out[i] = static_cast<uint8_t>(column[i] - feature.shift);
+      HEDGEROW_PREFETCH(column + 3 * kWalkBlock / 2 - 1);  // for the next block
+      HEDGEROW_PREFETCH(column + 2 * kWalkBlock - 1);
+      std::memcpy(out, column, kWalkBlock);
     }
   }
   for (int64_t t = begin; t < end; ++t) {
@@ -189,32 +200,44 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
 }
 
 HEDGEROW_CLONES
-void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const Row* features,
-                                Row* rows) {
-  for (int64_t s = 0; s < n_splits; ++s) {
+void PositionLanes::find_leaves(const Split* splits, int64_t n_of_leaves, int64_t n_splits,
+                                const Row* features, Row* rows) {
+  const auto fill = [&](int64_t s, auto left, auto right) HEDGEROW_INLINE_LAMBDA {
     uint8_t* HEDGEROW_RESTRICT out = rows[kMaxLaneLeaves + s].bytes;
-    const uint8_t limit = splits[s].limit;
+    const uint8_t shift = splits[s].shift, limit = splits[s].limit;
     const uint8_t* HEDGEROW_RESTRICT bins = features[splits[s].feature].bytes;
-    const uint8_t* left = rows[splits[s].left].bytes;
-    const uint8_t* right = rows[splits[s].right].bytes;
     for (int64_t i = 0; i < kWalkBlock; ++i) {
-      const uint8_t if_left = left[i], if_right = right[i];
-      out[i] = bins[i] <= limit ? if_left : if_right;
+      const uint8_t if_left = left(i), if_right = right(i);
+      out[i] = static_cast<uint8_t>(bins[i] - shift) <= limit ? if_left : if_right;
     }
-  }
+  };
+  const auto same = [](uint16_t leaf) HEDGEROW_INLINE_LAMBDA {
+    return [leaf](int64_t) { return static_cast<uint8_t>(leaf); };
+  };
+  const auto read = [rows](uint16_t row) HEDGEROW_INLINE_LAMBDA {
+    return [bytes = rows[row].bytes](int64_t i) { return bytes[i]; };
+  };
+  int64_t s = 0;
+  for (; s < n_of_leaves; ++s) fill(s, same(splits[s].left), same(splits[s].right));
+  for (; s < n_splits; ++s) fill(s, read(splits[s].left), read(splits[s].right));
 }
 
 void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table, int64_t begin,
                                       int64_t end) {
   const int64_t n = end - begin, n_outputs = table.n_outputs;
   fill_features(room, begin, end);
+  // The scores of the next block are read into the cache, some of them with every tree.
+  const double* next = table.out + end * n_outputs;
+  const double* last = next + kWalkBlock * n_outputs;
   double products[kMaxLaneLeaves];
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {
-    find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
-                features_.data(), leaves_.data());
+    find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_of_leaves - tree.first_split,
+                tree.end_split - tree.first_split, features_.data(), leaves_.data());
     const float* values = lanes_.values_.data() + tree.first_value;
     const double weight = *next_weight++;
+    for (int64_t i = 0; i < kWalkBlock && next < last; i += 8, next += 8)
+      HEDGEROW_PREFETCH_FAR(next);
     for (int32_t leaf = 0; leaf < tree.n_leaves; ++leaf)
       products[leaf] = weight * static_cast<double>(values[leaf]);
     const uint8_t* leaves = leaves_[tree.root].bytes;

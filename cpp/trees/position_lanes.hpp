@@ -71,20 +71,20 @@ class PositionLanes {
   };
 
  private:
-  // What a split uses, as bytes: bins minus its shift, and another one outside.
+  // What a split uses, as bytes: bins, and another byte outside.
   struct Feature {
     int32_t column;  // place in columns_; -1: 0 inside, whatever the bin
     int32_t offset;
-    uint8_t shift;
     uint8_t outside;  // the byte beyond the ends of a sequence
   };
   struct Split {
     uint32_t feature;
     uint16_t left, right;  // rows of leaves
-    uint8_t limit;
+    uint8_t shift, limit;  // bytes minus the shift up to the limit go left
   };
   struct Tree {
     int64_t first_split, end_split;  // children before their parents; none if they are repeated
+    int64_t end_of_leaves;           // of the first ones, which lead only to leaves
     int64_t first_value;
     int32_t n_leaves;
     int32_t output;
@@ -93,8 +93,9 @@ class PositionLanes {
 
   class Builder;
 
-  // Fills the rows of the splits of a tree.
-  static void find_leaves(const Split* splits, int64_t n_splits, const Row* features, Row* rows);
+  // Fills the rows of the splits of a tree, of which the first n_of_leaves lead only to leaves.
+  static void find_leaves(const Split* splits, int64_t n_of_leaves, int64_t n_splits,
+                          const Row* features, Row* rows);
 
   int before_, after_;
   int32_t max_splits_ = 0;

@@ -58,6 +58,8 @@ def make_case(name, **parameters):
 def stir(booster, seed=0):
     """Give a booster random scores and weights."""
     rng = np.random.default_rng(seed)
+    trees = booster.trees
+    trees.proposed = trees.scores.twin()  # the scores are not those of the rounds any more
     nodes_of(booster)[...] += rng.normal(size=nodes_of(booster).shape)
     booster.iterate.weights = rng.normal(size=booster.iterate.weights.shape)
     measure_again(booster)

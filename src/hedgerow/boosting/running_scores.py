@@ -140,14 +140,20 @@ class RunningScores(ABC):
 class NodeScores(RunningScores):
     """Scores by trees on the input."""
 
-    def __init__(self, start: Scores, binned: Binned, n_threads: int) -> None:
-        self.start, self.binned, self.n_threads = start, binned, n_threads
+    def __init__(self, start: Scores, scoring: TreeScoring, binned: Binned) -> None:
+        self.start, self.scoring, self.binned = start, scoring, binned
         self.nodes = start.nodes
 
     def twin(self) -> NodeScores:
         """Other scores with the same edges, which trees do not change."""
         nodes = np.empty_like(self.nodes)
-        return NodeScores(replace(self.start, nodes=nodes), self.binned, self.n_threads)
+        return NodeScores(replace(self.start, nodes=nodes), self.scoring, self.binned)
+
+    def restore(self, parts: Sequence[Part]) -> None:
+        """Compute the scores again, by adding all parts of the rounds, bit for bit as before."""
+        again = self.scoring.start(self.binned)
+        self.scoring.add_trees(parts, again)
+        np.copyto(self.nodes, again.nodes)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64]]:
@@ -157,7 +163,7 @@ class NodeScores(RunningScores):
     def add(self, trees: Forest, out: RunningScores) -> None:
         """Fill ``out`` with the scores plus the values of trees, which change only nodes."""
         bins = self.binned.laid_out or self.binned.bins
-        trees.add_scores(bins, self.nodes, out.nodes, self.n_threads)
+        trees.add_scores(bins, self.nodes, out.nodes, self.scoring.n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """All sequences in one run."""
@@ -333,7 +339,7 @@ class TreeScoring:
             edge_shape=self._shape,
         )
         if not self.columns.n_lags:
-            return NodeScores(scores, sequences, self.n_threads)
+            return NodeScores(scores, self, sequences)
         edges = _zero_edges(len(scores.nodes), self.contexts.n_edges)
         return ContextScores(scores, self, sequences, edges)
 
@@ -348,17 +354,21 @@ class TreeScoring:
         for part in new:
             self.complete(sequences, part.trees)
         if direction is None:
-            grown = [part.trees for part in new if part.trees.n_trees]
-            if len(grown) > 1:  # several rounds at once: bins are read only once
-                grown = [Forest.join(self.trellis.n_labels, grown)]
-            for trees in grown:
-                running.add(trees, running)
+            self.add_trees(new, running)
         else:
             for part in new:
                 direction.turn(part.trees, part.carry)
                 running.move(part.step, direction, running)
         sequences.n_parts = len(parts)
         return running
+
+    def add_trees(self, parts: Sequence[Part], scores: RunningScores) -> None:
+        """Add the trees of parts of the rounds, where rounds have no directions."""
+        grown = [part.trees for part in parts if part.trees.n_trees]
+        if len(grown) > 1:  # several rounds at once: bins are read only once
+            grown = [Forest.join(self.trellis.n_labels, grown)]
+        for trees in grown:
+            scores.add(trees, scores)
 
     def potential(self, forest: Forest) -> NodeTrees:
         """The potential that scores new sequences by some trees."""

@@ -255,6 +255,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             opposite=self.targets.n_labels == 2,
         )
         self._marginals = np.empty_like(scores.nodes)
+        self._curvature_rows: NDArray[np.float32] | None = None
         (run,) = scores.runs(np.zeros(self.trellis.arc_shape))
         self.learns_as_it_measures = (
             needs_mixing(run, training.grammar) and inference(run).empty_mixing(run) is not None
@@ -262,6 +263,20 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         self._gradients: NDArray[np.float64] | None = None
         self._observed: Observed | None = None  # then the slopes are still marginals
         self._known: Slopes | None = None  # those of the last measurement
+
+    def empty_proposal(self) -> NodeScores:
+        """The scores themselves: unless rounds have directions, trees are added in place.
+
+        That saves memory, and the time to copy the scores. Nearly all proposals are accepted, so
+        they seldom have to be computed again, see `reject`.
+        """
+        return self.scores.twin() if self.settings.have_directions else self.scores
+
+    def reject(self, parts: Sequence[Part]) -> None:
+        """Compute the scores again; since that takes long, later proposals are separate."""
+        if self.proposed is self.scores:
+            self.scores.restore(parts)
+            self.proposed = self.scores.twin()
 
     def learn_from(self, data: _core.TreeData) -> None:
         """Grow trees from other columns of the same positions."""
@@ -354,15 +369,14 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         self, mixing: Mixing, probabilities: NDArray[np.float64], rate: float
     ) -> NDArray[np.float32]:
         """Curvatures: (N, K), or (N, 1) for first-order boosting."""
-        scales, nodes = self.curvature_weights, self.scores.nodes
+        scales = self.curvature_weights
         if not self.settings.newton:
-            ones = np.ones(len(nodes)) if scales is None else scales
+            ones = np.ones(len(probabilities)) if scales is None else scales
             return ones.astype(np.float32)[:, None]
-        # The memory of the next step's scores is unused until then.
-        out = self.proposed.nodes.reshape(-1).view(np.float32)[: nodes.size].reshape(nodes.shape)
-        _core.fill_curvatures(
-            probabilities, mixing.nodes, scales, rate, MODEST, out, self.settings.n_threads
-        )
+        if self._curvature_rows is None:
+            self._curvature_rows = np.empty(probabilities.shape, np.float32)
+        out, n_threads = self._curvature_rows, self.settings.n_threads
+        _core.fill_curvatures(probabilities, mixing.nodes, scales, rate, MODEST, out, n_threads)
         return out
 
 
