@@ -69,7 +69,10 @@ Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
   if (missing_.leaves_out() && !data_.is_label(parent.split.column)) {
     if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, true);
     if (tree.rows != nullptr) return part(tree, parent);
-    left += left_of_missing(parent, note_fraction(tree, parent));
+    const double share = note_fraction(tree, parent);
+    if (parent.split.known != parent.total)
+      left += Divider(data_, parent.split, share, crew_, stop_)
+                  .left_of_missing(parts_of(parent)->arrays(), parent.n_examples());
   }
   return {OpenNode{.total = left}, OpenNode{}};
 }
@@ -264,13 +267,6 @@ std::shared_ptr<DividedExamples> Partitioner::parts_of(const OpenNode& node) {
     }
   });
   return parts;
-}
-
-// What goes left of the examples that miss their values.
-WideSum Partitioner::left_of_missing(const OpenNode& parent, double share) {
-  if (parent.split.known == parent.total) return {};
-  return Divider(data_, parent.split, share, crew_, stop_)
-      .left_of_missing(parts_of(parent)->arrays(), parent.n_examples());
 }
 
 // The same where examples are rows, each context of which is divided like an example of its own.
