@@ -38,13 +38,12 @@ struct Lefts {
   }
 };
 
-// Whether any of these cuts, with some `more` on the left, has at least this score, its gain plus
-// that of the node. Without divisions: it may say so if one is less by a rounding error.
-bool may_reach(const Lefts& lefts, const WideSum& total, const WideSum& more,
-               const SplitRules& rules, double score);
+// The largest gain of any of these cuts with some `more` on the left, 0 if none is allowed: to the
+// last bit what CutSearch computes for one cut after the other.
+double find_largest_gain(const Lefts& lefts, const WideSum& total, const WideSum& more,
+                         const SplitRules& rules, double node_score);
 
-// The gain of each of these cuts, 0 if it is not allowed: to the last bit what CutSearch computes
-// for one after the other. gains: (padded(lefts.n),)
+// The gain of each of them, likewise. gains: (padded(lefts.n),)
 void fill_gains(const Lefts& lefts, const WideSum& total, const SplitRules& rules,
                 double node_score, double* gains);
 
@@ -219,32 +218,22 @@ class CutSearch {
     bool outside_left = false;
   };
 
-  // What else may go left with the bins on the left of a cut.
-  struct Ways {
-    bool none, missing, outside, both;
-
-    bool exist() const { return none || missing || outside || both; }
-  };
-  static Ways ways_of(const FeatureSums<AnySum>& feature) {
-    const bool has_missing = !feature.missing.is_empty();
-    const bool has_outside = !feature.outside.is_empty();
-    return {true, has_missing, has_outside, has_missing && has_outside};
-  }
-
   // The best place to cut n bins that stand in a row, bin_of(i) being the i-th.
   template <class BinOf>
-  Cut find_cut(const FeatureSums<AnySum>& feature, int n, const Ways& ways, BinOf bin_of) {
+  Cut find_cut(const FeatureSums<AnySum>& feature, int n, BinOf bin_of) {
     const AnySum missing = feature.missing, outside = feature.outside;
+    const bool has_missing = !missing.is_empty(), has_outside = !outside.is_empty();
     Cut cut;
     AnySum left;
     for (int i = 0; i < n; ++i) {
       const AnySum& bin = feature.bins[bin_of(i)];
       if (bin.is_empty()) continue;
       left += bin;
-      if (ways.none && improves(left)) cut = {i + 1, false, false};
-      if (ways.missing && improves(left + missing)) cut = {i + 1, true, false};
-      if (ways.outside && improves(left + outside)) cut = {i + 1, false, true};
-      if (ways.both && improves(left + missing + outside)) cut = {i + 1, true, true};
+      if (improves(left)) cut = {i + 1, false, false};
+      if (has_missing && improves(left + missing)) cut = {i + 1, true, false};
+      if (has_outside && improves(left + outside)) cut = {i + 1, false, true};
+      if (has_missing && has_outside && improves(left + missing + outside))
+        cut = {i + 1, true, true};
     }
     choose_ways_of_unseen(feature, cut);
     return cut;
@@ -260,8 +249,8 @@ class CutSearch {
     if (!has_outside) cut.outside_left = feature.offset == 0 ? cut.missing_left : is_left_heavier;
   }
 
-  // The ways in which some cut of values may be at least as good as the best split so far.
-  Ways find_better_ways(const FeatureSums<AnySum>& feature) {
+  // Whether some cut of values is at least as good as the best split so far.
+  bool may_improve(const FeatureSums<AnySum>& feature) {
     Lefts lefts;
     AnySum left;
     for (int bin = 1; bin <= feature.n_bins; ++bin) {
@@ -273,14 +262,11 @@ class CutSearch {
     pad(lefts);
     const AnySum missing = feature.missing, outside = feature.outside;
     const auto reaches_best = [&](AnySum more) {
-      return may_reach(lefts, total_, more, rules_, best_.gain + node_score_);
+      return find_largest_gain(lefts, total_, more, rules_, node_score_) >= best_.gain;
     };
-    Ways ways = ways_of(feature);
-    ways.none = reaches_best(AnySum{});
-    ways.missing = ways.missing && reaches_best(missing);
-    ways.outside = ways.outside && reaches_best(outside);
-    ways.both = ways.both && reaches_best(missing + outside);
-    return ways;
+    return reaches_best(AnySum{}) || (!missing.is_empty() && reaches_best(missing)) ||
+           (!outside.is_empty() && reaches_best(outside)) ||
+           (!missing.is_empty() && !outside.is_empty() && reaches_best(missing + outside));
   }
 
   // A cut with all examples on its left is not allowed.
@@ -292,11 +278,9 @@ class CutSearch {
   }
 
   bool cut_values(const FeatureSums<AnySum>& feature) {
-    Ways ways = ways_of(feature);
     if constexpr (!is_monotone)
-      if (feature.n_bins >= kManyBins) ways = find_better_ways(feature);
-    if (!ways.exist()) return false;
-    const Cut cut = find_cut(feature, feature.n_bins, ways, [](int i) { return i + 1; });
+      if (feature.n_bins >= kManyBins && !may_improve(feature)) return false;
+    const Cut cut = find_cut(feature, feature.n_bins, [](int i) { return i + 1; });
     if (cut.n_left == 0) return false;
     best_.categorical = false;
     best_.outside_left = cut.outside_left;
@@ -317,8 +301,7 @@ class CutSearch {
       order[n_seen++] = {gradient / (weight(bins[bin]) + rules_.reg_lambda), bin};
     }
     std::sort(order.begin(), order.begin() + n_seen);
-    const Cut cut =
-        find_cut(feature, n_seen, ways_of(feature), [&](int i) { return order[i].second; });
+    const Cut cut = find_cut(feature, n_seen, [&](int i) { return order[i].second; });
     if (cut.n_left == 0) return false;
     best_.categorical = true;
     best_.outside_left = cut.outside_left;
