@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <span>
+#include <vector>
 
 #include "simd.hpp"
 #include "trees/fractions.hpp"
@@ -13,183 +14,173 @@
 #endif
 
 namespace hedgerow {
-
-constexpr int64_t kBlockSize = 1024;  // examples
-
-// Where examples of a block go.
-struct ExampleWays {
-  std::array<uint64_t, kBlockSize / 64> are_left, are_missing;  // bits, of each example
-  const Sum* lefts;  // of the next missing example, and those after it: what they have on the left
-};
-
 namespace {
 
-// A bit of each of eight bytes, side by side.
-uint64_t pack_bits(const uint8_t* bytes, int bit) {
-  uint64_t all;
-  std::memcpy(&all, bytes, sizeof(all));
-  static_assert(std::endian::native == std::endian::little);
-  return ((all >> bit & 0x0101010101010101) * 0x0102040810204080) >> 56;
-}
+constexpr int64_t kSidesAtOnce = 1 << 10;    // examples whose sides are found at a time
+constexpr int64_t kDividedAtOnce = 1 << 13;  // examples that a thread divides at a time
 
-// lefts: (n,) what n examples have on the left
-HEDGEROW_CLONES_WITHOUT_FMA void fill_left_fractions(const ExamplePart* HEDGEROW_RESTRICT examples,
-                                                     const int32_t* HEDGEROW_RESTRICT at_root,
-                                                     int64_t n, double share,
-                                                     Sum* HEDGEROW_RESTRICT lefts) {
-  for (int64_t i = 0; i < n; ++i) {
-    const ExamplePart left = left_fraction(examples[i], share, at_root[i]);
-    lefts[i] = Sum(left.gradient, left.curvature);
-  }
-}
-
-struct SideSizes {
-  int64_t left = 0, right = 0;
+// Some examples with the bytes of their sides, and what to do with them.
+struct Block {
+  const uint8_t* sides;
+  double share;  // of a missing value, what goes left
+  ExampleArrays examples, left, right;
 };
 
 #ifdef HEDGEROW_HAS_CLONES
 
+// Rounded shares of eight integers.
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i parts_of(__m512i numbers, __m512d share) {
+  const __m512d round = _mm512_set1_pd(kRoundFraction);
+  // As it has a rounding mode of its own, the product is not fused with the sum.
+  const __m512d products = _mm512_mul_round_pd(_mm512_cvtepi64_pd(numbers), share,
+                                               _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return _mm512_sub_epi64(_mm512_castpd_si512(_mm512_add_pd(products, round)),
+                          _mm512_castpd_si512(round));
+}
+
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i gradients_of(__m512i sums) {
+  return _mm512_srai_epi64(sums, 32);
+}
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i curvatures_of(__m512i sums) {
+  return _mm512_and_si512(sums, _mm512_set1_epi64(0xFFFFFFFF));
+}
+
+// What eight examples have on the left: see left_fraction.
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i lefts_of(__m512i sums, __m512i leasts, __m512d share,
+                                                     __mmask8 are_left, __mmask8 are_missing) {
+  const __m512i curvatures = curvatures_of(sums);
+  const __m512i left = parts_of(curvatures, share), right = _mm512_sub_epi64(curvatures, left);
+  const __mmask8 are_whole =
+      _mm512_mask_cmplt_epi64_mask(are_missing, _mm512_min_epi64(left, right), leasts);
+  const __mmask8 are_heavier = _mm512_mask_cmpgt_epi64_mask(are_whole, left, right);
+  const __m512i gradients = _mm512_slli_epi64(parts_of(gradients_of(sums), share), 32);
+  return _mm512_mask_add_epi64(
+      _mm512_maskz_mov_epi64(static_cast<__mmask8>(are_left | are_heavier), sums),
+      static_cast<__mmask8>(are_missing & ~are_whole), gradients, left);
+}
+
 // Writes those of eight examples that are not empty, close together; returns how many.
-HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE int keep_some(__m256i positions, __m512i sums,
+HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE int keep_some(__m256i positions, __m512i sums, __m256i leasts,
                                                   const ExampleArrays& out) {
   const __mmask8 some = _mm512_test_epi64_mask(sums, _mm512_set1_epi64(0xFFFFFFFF));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.positions),
                       _mm256_maskz_compress_epi32(some, positions));
   _mm512_storeu_si512(out.sums, _mm512_maskz_compress_epi64(some, sums));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.leasts),
+                      _mm256_maskz_compress_epi32(some, leasts));
   return std::popcount(some);
 }
 
-// Eight examples at a time, n of them, to the left, to the right or to both.
-HEDGEROW_EIGHT_WIDE SideSizes part_eights(ExampleWays& ways, int64_t n,
-                                          const ExampleArrays& examples, const ExampleArrays& left,
-                                          const ExampleArrays& right) {
-  SideSizes found;
+// Eight of n examples at a time.
+template <bool are_kept>
+HEDGEROW_EIGHT_WIDE Division divide_eights(const Block& block, int64_t n) {
+  const auto [sides, share, examples, left, right] = block;
+  const auto read = [](const int32_t* numbers) HEDGEROW_INLINE_LAMBDA {
+    return reinterpret_cast<const __m256i*>(numbers);
+  };
+  const __m512d shares = _mm512_set1_pd(share);
+  __m512i gradients = _mm512_setzero_si512(), curvatures = gradients;  // on the left, of missing
+  Division found;
   for (int64_t i = 0; i < n; i += 8) {
-    const auto is_left = static_cast<__mmask8>(ways.are_left[i / 64] >> i % 64);
-    const auto is_missing = static_cast<__mmask8>(ways.are_missing[i / 64] >> i % 64);
-    const __m256i positions =
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(examples.positions + i));
+    const __m128i own = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(sides + i));
+    const auto are_left = static_cast<__mmask8>(_mm_test_epi8_mask(own, _mm_set1_epi8(kLeftSide)));
+    const auto are_missing = static_cast<__mmask8>(_mm_test_epi8_mask(own, _mm_set1_epi8(kNoSide)));
     const __m512i sums = _mm512_loadu_si512(examples.sums + i);
-    const __m512i on_left = _mm512_mask_mov_epi64(
-        _mm512_maskz_expandloadu_epi64(is_missing, ways.lefts), is_left, sums);
-    const __m512i on_right = _mm512_sub_epi64(sums, on_left);
-    ways.lefts += std::popcount(is_missing);
-    found.left += keep_some(positions, on_left, left.from(found.left));
-    found.right += keep_some(positions, on_right, right.from(found.right));
+    const __m256i leasts = _mm256_loadu_si256(read(examples.leasts + i));
+    const __m512i on_left =
+        lefts_of(sums, _mm512_cvtepi32_epi64(leasts), shares, are_left, are_missing);
+    gradients = _mm512_mask_add_epi64(gradients, are_missing, gradients, gradients_of(on_left));
+    curvatures = _mm512_mask_add_epi64(curvatures, are_missing, curvatures, curvatures_of(on_left));
+    if constexpr (are_kept) {
+      const __m256i positions = _mm256_loadu_si256(read(examples.positions + i));
+      const __m512i on_right = _mm512_sub_epi64(sums, on_left);
+      found.n_left += keep_some(positions, on_left, leasts, left.from(found.n_left));
+      found.n_right += keep_some(positions, on_right, leasts, right.from(found.n_right));
+    }
   }
+  found.left_of_missing =
+      WideSum(_mm512_reduce_add_epi64(gradients), _mm512_reduce_add_epi64(curvatures));
   return found;
 }
 
 #endif
 
-// Writes each example to both sides and keeps it where it should be: there is no branch to
+// Writes each of n examples to both sides and keeps it where it should be: there is no branch to
 // mispredict.
-SideSizes part_block(ExampleWays& ways, int64_t n, const ExampleArrays& examples,
-                     const ExampleArrays& left, const ExampleArrays& right) {
-  SideSizes found;
+template <bool are_kept>
+Division divide_block(const Block& block, int64_t n) {
+  const auto [sides, share, examples, left, right] = block;
+  Division found;
   int64_t i = 0;
 #ifdef HEDGEROW_HAS_CLONES
-  if (adds_eight_at_once()) found = part_eights(ways, i = n / 8 * 8, examples, left, right);
+  if (adds_eight_at_once()) found = divide_eights<are_kept>(block, i = n / 8 * 8);
 #endif
   for (; i < n; ++i) {
-    const bool is_left = ways.are_left[i / 64] >> i % 64 & 1;
-    const bool is_missing = ways.are_missing[i / 64] >> i % 64 & 1;
     const Sum sum = examples.sums[i];
-    const Sum on_left = sum.only_if(is_left) + ways.lefts->only_if(is_missing);
+    const int32_t position = examples.positions[i], least = examples.leasts[i];
+    Sum on_left = sum.only_if(sides[i] == kLeftSide);
+    if (sides[i] == kNoSide) found.left_of_missing += on_left = left_fraction(sum, share, least);
+    if constexpr (!are_kept) continue;
     const Sum on_right = sum - on_left;
-    ways.lefts += is_missing;
-    left.positions[found.left] = right.positions[found.right] = examples.positions[i];
-    left.sums[found.left] = on_left;
-    right.sums[found.right] = on_right;
-    found.left += !on_left.is_empty();
-    found.right += !on_right.is_empty();
+    left.positions[found.n_left] = right.positions[found.n_right] = position;
+    left.leasts[found.n_left] = right.leasts[found.n_right] = least;
+    left.sums[found.n_left] = on_left;
+    right.sums[found.n_right] = on_right;
+    found.n_left += !on_left.is_empty();
+    found.n_right += !on_right.is_empty();
   }
   return found;
 }
 
 }  // namespace
 
-// Some examples that stand side by side.
-class Divider::Block {
- public:
-  // sum_of(i, whole) is what the i-th of them has at the node, given the whole example.
-  template <class SumOf>
-  void read(const Divider& divider, std::span<const int32_t> positions, const SumOf& sum_of) {
-    divider.sides_.fill(positions, sides_.data());
-    std::fill(sides_.begin() + positions.size(), sides_.end(), uint8_t{kRightSide});
-    static_assert(kLeftSide == 1 && kNoSide == 2);
-    n_missing_ = 0;
-    for (int64_t w = 0; w < kBlockSize / 64; ++w) {
-      uint64_t left = 0, missing = 0;
-      for (int64_t i = 0; i < 64; i += 8) {
-        left |= pack_bits(sides_.data() + 64 * w + i, 0) << i;
-        missing |= pack_bits(sides_.data() + 64 * w + i, 1) << i;
-      }
-      ways_.are_left[w] = left;
-      ways_.are_missing[w] = missing;
-      for (; missing != 0; missing &= missing - 1) {
-        const int64_t i = 64 * w + std::countr_zero(missing);
-        HEDGEROW_PREFETCH(divider.at_root_ + positions[i]);
-        places_[n_missing_++] = static_cast<uint16_t>(i);
-      }
-    }
-    for (int64_t j = 0; j < n_missing_; ++j) {
-      const int64_t i = places_[j];
-      const Sum whole = divider.at_root_[positions[i]], here = sum_of(i, whole);
-      missing_[j] = {static_cast<int32_t>(here.gradient()), static_cast<int32_t>(here.curvature())};
-      at_root_[j] = static_cast<int32_t>(whole.curvature());
-    }
-    fill_left_fractions(missing_.data(), at_root_.data(), n_missing_, divider.share_,
-                        lefts_.data());
-    ways_.lefts = lefts_.data();
-  }
+Division& Division::operator+=(const Division& other) {
+  n_left += other.n_left;
+  n_right += other.n_right;
+  left_of_missing += other.left_of_missing;
+  return *this;
+}
 
-  // What missing ones have on the left.
-  std::span<const Sum> lefts() const { return {lefts_.data(), static_cast<size_t>(n_missing_)}; }
-  ExampleWays& ways() { return ways_; }
-
- private:
-  std::array<uint8_t, kBlockSize> sides_;
-  ExampleWays ways_;
-  int64_t n_missing_;
-  std::array<uint16_t, kBlockSize> places_;      // of missing ones
-  std::array<ExamplePart, kBlockSize> missing_;  // what they have at the node
-  std::array<int32_t, kBlockSize> at_root_;      // their curvatures
-  std::array<Sum, kBlockSize + 1> lefts_;
-};
-
-Division Divider::divide(std::span<int32_t> positions, Sum* sums, ExampleArrays left) const {
+template <bool are_kept>
+Division Divider::divide_piece(ExampleArrays examples, int64_t n, ExampleArrays left) const {
+  stop_.check();
+  std::array<uint8_t, kSidesAtOnce> sides;
+  const ExampleArrays right = examples;
   Division found;
-  Block block;
-  ExampleArrays right{positions.data(), sums};
-  while (!positions.empty()) {
-    const std::span some = positions.first(std::min<size_t>(positions.size(), kBlockSize));
-    block.read(*this, some, [&](int64_t i, const Sum&) { return sums[i]; });
-    for (const Sum& on_left : block.lefts()) found.left_of_missing += on_left;
-    const SideSizes n =
-        part_block(block.ways(), std::ssize(some), {some.data(), sums}, left, right);
-    left = left.from(n.left);
-    right = right.from(n.right);
-    found.n_left += n.left;
-    found.n_right += n.right;
-    positions = positions.subspan(some.size());
-    sums += some.size();
+  for (; n > 0; n -= kSidesAtOnce, examples = examples.from(kSidesAtOnce)) {
+    const int64_t size = std::min(n, kSidesAtOnce);
+    sides_.fill({examples.positions, static_cast<size_t>(size)}, sides.data());
+    found += divide_block<are_kept>(
+        {sides.data(), share_, examples, left.from(found.n_left), right.from(found.n_right)}, size);
   }
   return found;
 }
 
-WideSum Divider::left_of_missing(std::span<const int32_t> positions, const Sum* sums) const {
-  WideSum total;
-  Block block;
-  for (size_t begin = 0; begin < positions.size(); begin += kBlockSize) {
-    const std::span some =
-        positions.subspan(begin, std::min<size_t>(positions.size() - begin, kBlockSize));
-    block.read(*this, some, [&](int64_t i, const Sum& whole) {
-      return sums == nullptr ? whole : sums[begin + i];
-    });
-    for (const Sum& on_left : block.lefts()) total += on_left;
+Division Divider::divide(const ExampleArrays& examples, int64_t n,
+                         const ExampleArrays& left) const {
+  const int64_t size = crew_.n_pieces(n / kDividedAtOnce) == 1 ? n : kDividedAtOnce;
+  std::vector<Division> pieces((n + size - 1) / size);
+  crew_.share_pieces(n, size, [&](int64_t begin, int64_t end) {
+    pieces[begin / size] = divide_piece<true>(examples.from(begin), end - begin, left.from(begin));
+  });
+  Division all;
+  for (int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
+    left.move_up(piece * size, pieces[piece].n_left, all.n_left);
+    examples.move_up(piece * size, pieces[piece].n_right, all.n_right);
+    all += pieces[piece];
   }
-  return total;
+  return all;
+}
+
+WideSum Divider::left_of_missing(const ExampleArrays& examples, int64_t n) const {
+  std::vector<WideSum> totals((n + kDividedAtOnce - 1) / kDividedAtOnce);
+  crew_.share_pieces(n, kDividedAtOnce, [&](int64_t begin, int64_t end) {
+    const ExampleArrays piece = examples.from(begin);
+    totals[begin / kDividedAtOnce] = divide_piece<false>(piece, end - begin, piece).left_of_missing;
+  });
+  WideSum all;
+  for (const WideSum& total : totals) all += total;
+  return all;
 }
 
 }  // namespace hedgerow

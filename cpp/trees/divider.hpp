@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "crew.hpp"
+#include "parallel.hpp"
+#include "trees/divided_examples.hpp"
 #include "trees/sides.hpp"
 #include "trees/split.hpp"
 #include "trees/sum.hpp"
@@ -16,36 +18,32 @@ namespace hedgerow {
 struct Division {
   int64_t n_left = 0, n_right = 0;
   WideSum left_of_missing{};
+
+  Division& operator+=(const Division& other);
 };
 
-// Where examples are: their positions, and what each has at a node.
-struct ExampleArrays {
-  int32_t* positions;
-  Sum* sums;
-
-  ExampleArrays from(int64_t first) const { return {positions + first, sums + first}; }
-};
-
+// Threads that are idle help.
 class Divider {
  public:
   // share: of a missing value, what goes left
-  // at_root: (N,) the whole examples, by position
-  Divider(const TreeData& data, const Split& split, double share, const Sum* at_root)
-      : sides_(data, split, true), share_(share), at_root_(at_root) {}
+  Divider(const TreeData& data, const Split& split, double share, Crew& crew, Stop& stop)
+      : sides_(data, split, true), share_(share), crew_(crew), stop_(stop) {}
 
-  // Divides some examples, in order: those on the right move up in their arrays, those on the left
-  // go to others. `sums`, here and below, is what examples have at the node, one after the other.
-  Division divide(std::span<int32_t> positions, Sum* sums, ExampleArrays left) const;
+  // Divides n examples, in order: those on the right move up in their arrays, those on the left go
+  // to others.
+  Division divide(const ExampleArrays& examples, int64_t n, const ExampleArrays& left) const;
 
-  // What missing ones have on the left; without `sums` all are whole.
-  WideSum left_of_missing(std::span<const int32_t> positions, const Sum* sums) const;
+  // What missing ones have on the left.
+  WideSum left_of_missing(const ExampleArrays& examples, int64_t n) const;
 
  private:
-  class Block;
+  template <bool are_kept>
+  Division divide_piece(ExampleArrays examples, int64_t n, ExampleArrays left) const;
 
   Sides sides_;
   double share_;
-  const Sum* at_root_;
+  Crew& crew_;
+  Stop& stop_;
 };
 
 }  // namespace hedgerow

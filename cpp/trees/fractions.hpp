@@ -8,34 +8,25 @@
 
 namespace hedgerow {
 
-// An example, or a part of it, in integer units.
-struct ExamplePart {
-  int32_t gradient, curvature;
-};
+// Adding and subtracting it rounds to the nearest integer.
+inline constexpr double kRoundFraction = 0x1.8p52;
 
-// The part of an example that goes left, for this share; the rest goes right. Parts of less than
-// 1/64 of the curvature that the example had at the root, or of none, join the other. There is no
-// branch, so that loops can take several examples at a time.
-inline ExamplePart left_fraction(ExamplePart example, double share, int32_t curvature_at_root) {
-  // Adding and subtracting it rounds to the nearest integer.
-  constexpr double kRound = 0x1.8p52;
-  const auto part_of = [share](int32_t x) {
-    return static_cast<int32_t>((share * static_cast<double>(x) + kRound) - kRound);
-  };
-  const auto least = static_cast<int32_t>((static_cast<uint32_t>(curvature_at_root) + 63) / 64);
-  const int32_t left = part_of(example.curvature), right = example.curvature - left;
-  const int32_t gradient = part_of(example.gradient);
-  const bool is_whole = std::min(left, right)<least, is_left = left> right;
-  return {is_whole ? (is_left ? example.gradient : 0) : gradient,
-          is_whole ? (is_left ? example.curvature : 0) : left};
+// The minimum curvature of a part of an example: 1/64 of what the example has at the root.
+inline int32_t least_part(const Sum& at_root) {
+  return static_cast<int32_t>((at_root.curvature() + 63) / 64);
 }
 
-inline Sum left_fraction(const Sum& example, double share, int64_t curvature_at_root) {
-  const auto [gradient, curvature] =
-      left_fraction(ExamplePart{static_cast<int32_t>(example.gradient()),
-                                static_cast<int32_t>(example.curvature())},
-                    share, static_cast<int32_t>(curvature_at_root));
-  return Sum(gradient, curvature);
+// The part of an example that goes left, for this share; the rest goes right. Parts of less than
+// `least`, or of none, join the other.
+inline Sum left_fraction(const Sum& example, double share, int32_t least) {
+  const auto part_of = [share](int64_t x) {
+    const double part = share * static_cast<double>(x);
+    return static_cast<int32_t>((part + kRoundFraction) - kRoundFraction);
+  };
+  const int32_t left = part_of(example.curvature());
+  const auto right = static_cast<int32_t>(example.curvature() - left);
+  if (std::min(left, right) < least) return example.only_if(left > right);
+  return Sum(part_of(example.gradient()), left);
 }
 
 }  // namespace hedgerow

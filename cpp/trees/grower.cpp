@@ -219,11 +219,12 @@ void Grower::count(const GrowingTree& tree, Pending& pending) {
 
 NodeExamples Grower::examples_of(const OpenNode& node) {
   if (node.parts == nullptr) return {node.positions, node.space->sums.data()};
-  if (data_.n_offsets() == 1) return {node.positions, node.parts->sums.data(), true};
+  const Sum* sums = node.parts->arrays().sums;
+  if (data_.n_offsets() == 1) return {node.positions, sums, true};
   if (by_position_.data() == nullptr)
     by_position_ = PooledArray<Sum>(pool_, data_.bins().n_positions);
   crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) by_position_[node.positions[i]] = node.parts->sums[i];
+    for (int64_t i = begin; i < end; ++i) by_position_[node.positions[i]] = sums[i];
   });
   return {node.positions, by_position_.data()};
 }

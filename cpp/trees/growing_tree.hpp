@@ -11,6 +11,7 @@
 
 #include "memory_pool.hpp"
 #include "trees/context_rows.hpp"
+#include "trees/divided_examples.hpp"
 #include "trees/divided_rows.hpp"
 #include "trees/grown_tree.hpp"
 #include "trees/histogram.hpp"
@@ -35,22 +36,6 @@ struct Space {
         goes_left(pool, n_examples),
         sums(pool, n_positions),
         joint(pool, has_joint ? n_positions : 0) {}
-};
-
-// Examples of a node below a split that sent missing values both ways.
-struct DividedExamples {
-  PooledArray<int32_t> positions;
-  PooledArray<Sum> sums;  // what each has at the node
-
-  DividedExamples(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples)
-      : positions(pool, n_examples), sums(pool, n_examples) {}
-
-  // Moves n examples to a place before theirs.
-  void move_up(int64_t from, int64_t n, int64_t to) {
-    if (from == to) return;
-    std::copy_n(positions.data() + from, n, positions.data() + to);
-    std::copy_n(sums.data() + from, n, sums.data() + to);
-  }
 };
 
 // A node that may still be split.

@@ -69,7 +69,10 @@ Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
   if (missing_.leaves_out() && !data_.is_label(parent.split.column)) {
     if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent, true);
     if (tree.rows != nullptr) return part(tree, parent);
-    left += left_of_missing(parent, note_fraction(tree, parent));
+    const double share = note_fraction(tree, parent);
+    if (parent.split.known != parent.total)
+      left += Divider(data_, parent.split, share, crew_, stop_)
+                  .left_of_missing(parts_of(parent)->arrays(), parent.n_examples());
   }
   return {OpenNode{.total = left}, OpenNode{}};
 }
@@ -236,60 +239,34 @@ Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode&
                                         double share) {
   if (tree.rows != nullptr) return divide_rows(tree, parent, share);
   const int64_t n = parent.n_examples();
-  const auto on_right = parent.parts == nullptr ? copy_examples(parent) : parent.parts;
-  const auto on_left = std::make_shared<DividedExamples>(pool_, n);
-  const Divider divider(data_, parent.split, share, parent.space->sums.data());
-  const int64_t size = crew_.n_pieces(n / kPieceSize) == 1 ? n : kPieceSize;
-  std::vector<Division> pieces((n + size - 1) / size);
-  crew_.share_pieces(n, size, [&](int64_t begin, int64_t end) {
-    stop_.check();
-    pieces[begin / size] =
-        divider.divide({on_right->positions.data() + begin, static_cast<size_t>(end - begin)},
-                       on_right->sums.data() + begin,
-                       {on_left->positions.data() + begin, on_left->sums.data() + begin});
-  });
-  Division all;
-  int64_t begin = 0;
-  for (const Division& piece : pieces) {
-    on_left->move_up(begin, piece.n_left, all.n_left);
-    on_right->move_up(begin, piece.n_right, all.n_right);
-    all.n_left += piece.n_left;
-    all.n_right += piece.n_right;
-    all.left_of_missing += piece.left_of_missing;
-    begin += size;
-  }
-  OpenNode left{.positions = {on_left->positions.data(), static_cast<size_t>(all.n_left)},
-                .total = parent.split.left + all.left_of_missing,
+  const auto on_right = parts_of(parent), on_left = std::make_shared<DividedExamples>(pool_, n);
+  const auto [n_left, n_right, left_of_missing] =
+      Divider(data_, parent.split, share, crew_, stop_)
+          .divide(on_right->arrays(), n, on_left->arrays());
+  OpenNode left{.positions = {on_left->arrays().positions, static_cast<size_t>(n_left)},
+                .total = parent.split.left + left_of_missing,
                 .space = parent.space,
                 .parts = on_left};
-  OpenNode right{.positions = {on_right->positions.data(), static_cast<size_t>(all.n_right)},
+  OpenNode right{.positions = {on_right->arrays().positions, static_cast<size_t>(n_right)},
                  .space = parent.space,
                  .parts = on_right};
   return {std::move(left), std::move(right)};
 }
 
-std::shared_ptr<DividedExamples> Partitioner::copy_examples(const OpenNode& node) {
-  const auto copies = std::make_shared<DividedExamples>(pool_, node.n_examples());
+// The examples of a node, which may be whole.
+std::shared_ptr<DividedExamples> Partitioner::parts_of(const OpenNode& node) {
+  if (node.parts != nullptr) return node.parts;
+  const auto parts = std::make_shared<DividedExamples>(pool_, node.n_examples());
   const Sum* sums = node.space->sums.data();
   crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      copies->sums[i] = sums[copies->positions[i] = node.positions[i]];
+    const ExampleArrays out = parts->arrays();
+    for (int64_t i = begin; i < end; ++i) {
+      out.positions[i] = node.positions[i];
+      out.sums[i] = sums[node.positions[i]];
+      out.leasts[i] = least_part(out.sums[i]);
+    }
   });
-  return copies;
-}
-
-// What goes left of the examples that miss their values.
-WideSum Partitioner::left_of_missing(const OpenNode& parent, double share) {
-  if (parent.split.known == parent.total) return {};
-  const Divider divider(data_, parent.split, share, parent.space->sums.data());
-  const Sum* sums = parent.parts == nullptr ? nullptr : parent.parts->sums.data();
-  std::vector<WideSum> totals((parent.n_examples() + kPieceSize - 1) / kPieceSize);
-  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    stop_.check();
-    totals[begin / kPieceSize] = divider.left_of_missing(
-        parent.positions.subspan(begin, end - begin), sums == nullptr ? nullptr : sums + begin);
-  });
-  return std::accumulate(totals.begin(), totals.end(), WideSum{});
+  return parts;
 }
 
 // The same where examples are rows, each context of which is divided like an example of its own.
@@ -307,7 +284,7 @@ Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& paren
     const Sum* at_root = rows.at(t);
     Sum *to_left = on_left->assign(i, t), *to_right = on_right->assign(i, t), total;
     for (const int32_t c : parent.contexts) {
-      to_left[c] = marks[i] == kNoSide ? left_fraction(here[c], share, at_root[c].curvature())
+      to_left[c] = marks[i] == kNoSide ? left_fraction(here[c], share, least_part(at_root[c]))
                                        : here[c].only_if(marks[i] == kLeftSide);
       to_right[c] = here[c] - to_left[c];
       total += to_left[c];

@@ -55,8 +55,7 @@ class Partitioner {
   Children part_by_contexts(const GrowingTree& tree, const OpenNode& parent);
   Children part_by_fractions(const GrowingTree& tree, const OpenNode& parent, double share);
   Children divide_rows(const GrowingTree& tree, const OpenNode& parent, double share);
-  WideSum left_of_missing(const OpenNode& parent, double share);
-  std::shared_ptr<DividedExamples> copy_examples(const OpenNode& node);
+  std::shared_ptr<DividedExamples> parts_of(const OpenNode& node);
   Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent, bool are_leaves);
 
   std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out);
