@@ -77,13 +77,14 @@ void check_edges(const OptionalArray<T, 3>& edges, size_t n_positions, size_t n_
               "edges and pairs must have shape (positions, labels, labels)");
 }
 
-// Probabilities of label pairs by label: see PairsByLabel.
+// Probabilities of label pairs by label, of all positions: see PairsByLabel.
 template <class Probs, class Observed>
-void check_by_label(const Probs& probs, const Observed& observed, size_t n_positions,
-                    size_t n_labels) {
-  check_shape(probs,
-              {n_positions, n_labels, static_cast<size_t>(padded(static_cast<int>(n_labels)))},
-              "pairs by label must have shape (positions, labels, labels rounded up)");
+void check_by_label(const Probs& probs, const Observed& observed, int64_t first_position,
+                    size_t n_positions, size_t n_labels) {
+  check(probs.shape(0) == n_labels && probs.shape(2) == n_labels + 1,
+        "pairs by label must have shape (labels, positions, labels + 1)");
+  check(first_position >= 0 && first_position + n_positions <= probs.shape(1),
+        "pairs by label must have an entry for each position");
   check_shape(observed, {n_positions}, "observed pairs must have an entry for each position");
 }
 

@@ -200,7 +200,7 @@ void add_pair_examples(ContextExamples& examples, int64_t first_position, Offset
   check(examples.contexts().are_pairs() && n_outputs >= PairsByLabel::kFewestLabels,
         "by_label needs contexts that are label pairs, and many labels");
   check_offsets(offsets, n_positions);
-  check_by_label(by_label, observed_probs, n_positions, n_outputs);
+  check_by_label(by_label, observed_probs, first_position, n_positions, n_outputs);
   check_shape(totals, {n_positions, n_outputs},
               "totals must have an entry for each position and output");
   check_shape(curvatures, {n_positions}, "curvatures must have an entry for each position");
@@ -217,6 +217,7 @@ void add_pair_examples(ContextExamples& examples, int64_t first_position, Offset
                               nullptr,
                               totals.data()};
   derivatives.by_label = by_label.data();
+  derivatives.n_by_label = static_cast<int64_t>(by_label.shape(1));
   derivatives.observed_probs = observed_probs.data();
   add_examples(examples, derivatives, {trim, scales, selected, bound, n_threads});
 }
@@ -442,7 +443,7 @@ void bind_trees(nb::module_& module) {
            array("by_label"), array("observed_probs"), array("observed"), array("totals"),
            array("curvatures"), nb::kw_only(), nb::arg("trim"),
            optional_array("scales") = nb::none(), optional_array("selected") = nb::none(),
-           nb::arg("bound") = 0.0, nb::arg("n_threads"))
+           nb::arg("bound") = 0.0, nb::arg("n_threads"), nb::keep_alive<1, 4>())
       .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,
            nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
            optional_array("codes") = nb::none(), nb::arg("key"),

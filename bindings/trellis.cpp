@@ -60,8 +60,9 @@ ChainPosteriors read_outputs(const Table& nodes, const Offsets& offsets,
 // Gammas of nodes and edges, and the curvature of pairs.
 using Gammas = std::optional<std::tuple<Array<float, 1>, Array<float, 1>, Array<double, 2>>>;
 
-// Pair posteriors by label, and those of the labels that were passed: see PairsByLabel.
-using ByLabel = std::optional<std::tuple<Array<float, 3>, Array<double, 1>>>;
+// Pair posteriors by label, those of the labels that were passed, the first position and the trim:
+// see PairsByLabel.
+using ByLabel = std::optional<std::tuple<Array<float, 3>, Array<double, 1>, int64_t, double>>;
 
 MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
                          const std::optional<Doubles>& weights, const Array<float, 1>& node_gammas,
@@ -81,7 +82,6 @@ MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
 
 void bind_trellis(nb::module_& module) {
   module.def("takes_single_edges", &takes_single_edges, nb::arg("n_labels"));
-  module.attr("LANES") = kLanes;
   module.attr("FEWEST_LABELS_OF_PAIRS") = PairsByLabel::kFewestLabels;
   module.def(
       "fill_posteriors",
@@ -110,9 +110,13 @@ void bind_trellis(nb::module_& module) {
               "log_likelihoods and pairs by label need labels");
         std::optional<PairsByLabel> pairs_by_label;
         if (by_label) {
-          const auto& [probs, observed] = *by_label;
-          check_by_label(probs, observed, nodes.shape(0), nodes.shape(1));
-          pairs_by_label = {probs.data(), labels->data(), observed.data()};
+          const auto& [probs, observed, first, trim] = *by_label;
+          check(marginals.has_value() && nodes.shape(1) >= PairsByLabel::kFewestLabels,
+                "pairs by label need marginals, and many labels");
+          check_by_label(probs, observed, first, nodes.shape(0), nodes.shape(1));
+          pairs_by_label = {probs.data(),   static_cast<int64_t>(probs.shape(1)),
+                            first,          trim,
+                            labels->data(), observed.data()};
           out.by_label = &*pairs_by_label;
         }
         run_kernel([&](Stop& stop) {

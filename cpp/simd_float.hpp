@@ -69,22 +69,24 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
   return std::bit_cast<Floats>(0x7F000000 - (std::bit_cast<Bits>(a) & 0x7F800000));
 }
 
-// exp(x) for x <= 0 within 2 ulp; 0 below -87, where a normal float ends. As for Lanes.
-HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
+// exp(x) for |x| <= 87 within 2 ulp; NaN where x is. As for Lanes.
+HEDGEROW_INLINE Floats exp_moderate(Floats x) {
   using Bits = int32_t __attribute__((vector_size(32)));
-  const Floats limit = broadcast(-87.0f);
   const Floats round_bits = broadcast(0x1.8p23f);
-  const Floats clipped = maximum(x, limit);
-  const Floats shifted = clipped * 1.44269504f + round_bits;
+  const Floats shifted = x * 1.44269504f + round_bits;
   const Floats n = shifted - round_bits;
-  const Floats r = (clipped - n * 0.693359375f) + n * 2.12194440e-4f;
+  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   // exp(r) by its Taylor polynomial of degree 7 (remainder < 6e-9), summed pairwise.
   const Floats r2 = r * r;
   const Floats a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
   const Floats b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
   const Floats polynomial = a + r2 * r2 * b;
   const Bits exponent = (std::bit_cast<Bits>(shifted) << 23) + 0x3F800000;
-  const Floats result = polynomial * std::bit_cast<Floats>(exponent);
+  return polynomial * std::bit_cast<Floats>(exponent);
+}
+// The same for x <= 0, but 0 below -87, where a normal float ends.
+HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
+  const Floats limit = broadcast(-87.0f), result = exp_moderate(maximum(x, limit));
   return x < limit ? broadcast(0.0f) : result;
 }
 
@@ -141,6 +143,10 @@ HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = 1.0f / static_cast<float>(a.v[i]);
 }
 HEDGEROW_INLINE Lanes load_from_floats(const float* p) { return Lanes{{p[0], p[1], p[2], p[3]}}; }
+HEDGEROW_INLINE Floats exp_moderate(Floats x) {
+  for (int i = 0; i < kFloats; ++i) x.v[i] = std::exp(x.v[i]);
+  return x;
+}
 HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
   for (int i = 0; i < kFloats; ++i) x.v[i] = x.v[i] < -87.0f ? 0.0f : std::exp(x.v[i]);
   return x;
@@ -193,6 +199,34 @@ HEDGEROW_INLINE float fold_lanes(Floats a) {
   for (int i = 1; i < kFloats; ++i) folded = Fold::add(broadcast(lane(a, i)), folded);
 #endif
   return lane(folded, 0);
+}
+
+// Rows become columns.
+HEDGEROW_INLINE void transpose(Floats (&a)[kFloats]) {
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+  Floats b[kFloats];
+  for (int i = 0; i < kFloats; i += 2) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < kFloats; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      a[i + 2 * j + 1] =
+          __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; ++i) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  for (int i = 0; i < kFloats; ++i) a[i] = b[i];
+#else
+  float rows[kFloats][kFloats], columns[kFloats][kFloats];
+  for (int i = 0; i < kFloats; ++i) store(rows[i], a[i]);
+  for (int i = 0; i < kFloats; ++i)
+    for (int j = 0; j < kFloats; ++j) columns[j][i] = rows[i][j];
+  for (int i = 0; i < kFloats; ++i) a[i] = load(columns[i]);
+#endif
 }
 
 }  // namespace hedgerow

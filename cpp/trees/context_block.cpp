@@ -71,10 +71,6 @@ void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t e
   const bool shared = derivatives.are_shared();
   begin_ = t;
   end_ = std::min(end, t + size_);
-  if (derivatives.by_label != nullptr) {  // they are read where they are
-    end_ = std::min(end, t + kPositionsByLabel);
-    return;
-  }
   for (; t < end_; ++t) {
     const int64_t at = (t - begin_) * n_edges;
     if (derivatives.probabilities != nullptr)

@@ -32,7 +32,9 @@ struct EdgeDerivatives {
   const double* totals = nullptr;
   // Pairs of many labels may come by output instead, with the observed edges and totals; gradients
   // and probabilities are then null. See PairsByLabel.
-  const float* by_label = nullptr;         // (N, K, K rounded up to kLanes) probabilities
+  const float* by_label = nullptr;  // (K, M, K + 1) probabilities, of all M positions; they must
+                                    // stay there until trees are grown
+  int64_t n_by_label = 0;           // M
   const double* observed_probs = nullptr;  // (N,) that of the observed edge
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
@@ -50,10 +52,6 @@ struct EdgeDerivatives {
   // The gradient there.
   float observed_gradient(int64_t t, bool is_first, const Contexts& contexts) const {
     return static_cast<float>(weight(t) * (observed_count(t, is_first, contexts) - 1.0));
-  }
-  // The probabilities of an output by label before, (K,); not at a first position.
-  const float* probabilities_of(int64_t t, int output, int64_t n_outputs) const {
-    return by_label + (t * n_outputs + output) * padded(static_cast<int>(n_outputs));
   }
 };
 
@@ -82,9 +80,8 @@ class ContextBlock {
   }
 
  private:
-  static constexpr int64_t kNumbers = 1 << 12;      // they stay in the cache
-  static constexpr int64_t kPositionsByLabel = 32;  // likewise, with their pairs of many labels
-  static constexpr int kManyLabels = 8;             // so many that contexts lie side by side
+  static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
+  static constexpr int kManyLabels = 8;         // so many that contexts lie side by side
 
   void scale(const double* in, double weight, std::span<const int32_t> outputs, float* out) const;
   const float* copy(const std::vector<float>& numbers, int64_t t, bool is_first, int output,

@@ -35,10 +35,9 @@ struct ContextSums {
   float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
-// gradients: null where none is 0 but where p (1 - p) is; probabilities: null where there are none;
-// copy: where they are copied to, unless it is null.
-HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities, int n,
-                                         float* copy = nullptr) {
+// gradients: null where none is 0 but where p (1 - p) is; probabilities: null where there are none
+HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities,
+                                         int n) {
   if (probabilities == nullptr)
     return {0.0f, static_cast<float>(n - std::count(gradients, gradients + n, 0.0f))};
   if (gradients == nullptr) gradients = probabilities;
@@ -47,14 +46,12 @@ HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* pr
   int c = 0;
   for (; c + kFloats <= n; c += kFloats) {
     const Floats gradient = load(gradients + c), p = load(probabilities + c);
-    if (copy != nullptr) store(copy + c, p);
     sums += p;
     spreads += if_positive(maximum(gradient, zero - gradient), p * (one - p), zero);
   }
   ContextSums total{fold_lanes<Total>(sums), fold_lanes<Total>(spreads)};
   for (; c < n; ++c) {
     const float p = probabilities[c], spread = p * (1.0f - p);
-    if (copy != nullptr) copy[c] = p;
     total.probability += p;
     total.spread += gradients[c] != 0.0f ? spread : 0.0f;
   }
@@ -72,16 +69,10 @@ HEDGEROW_INLINE ContextSums sum_row(const float* gradients, const float* probabi
   return total;
 }
 
-// Copies the probabilities of an output at a position that come by label, (K + 1,).
-ContextSums copy_by_label(const EdgeDerivatives& derivatives, int64_t t, bool is_first, int output,
-                          int n_labels, float* out) {
-  out[n_labels] = 0.0f;
-  if (!is_first)
-    return sum_long_row(nullptr, derivatives.probabilities_of(t, output, n_labels), n_labels, out);
-  std::fill_n(out, n_labels, 0.0f);
-  const auto p = static_cast<float>(derivatives.totals[t * n_labels + output]);
-  out[n_labels] = std::clamp(p, 0.0f, 1.0f);
-  return sum_row(nullptr, out, n_labels + 1);
+// Of n contexts that are possible and have the probability p together, without reading theirs: the
+// sum of their p (1 - p) is largest where all are the same, and no more is needed to choose units.
+ContextSums bound_sums(double p, int n) {
+  return {static_cast<float>(p), static_cast<float>(p * (1.0 - p / n))};
 }
 
 }  // namespace
@@ -95,11 +86,18 @@ ContextExamples::ContextExamples(Contexts contexts, int64_t n_positions, const U
   }
 }
 
-void ContextExamples::OfOutput::resize(int64_t n_rows, int n_contexts, bool shared,
-                                       bool has_probabilities) {
-  rows.resize(n_rows);
-  gradients.resize(shared ? 0 : n_rows * n_contexts);
-  probabilities.resize(has_probabilities ? n_rows * n_contexts : 0);
+void ContextExamples::resize(int output, int64_t n_rows) {
+  const int n_contexts = contexts_.n_contexts(output);
+  OfOutput& own = by_output_[output];
+  own.rows.resize(n_rows);
+  own.gradients.resize(shared_ ? 0 : n_rows * n_contexts);
+  own.probabilities.resize(has_probabilities_ && !are_by_position() ? n_rows * n_contexts : 0);
+}
+
+std::span<const float> ContextExamples::probabilities(int output) const {
+  if (!are_by_position()) return by_output_[output].probabilities;
+  const int64_t size = n_by_label_ * contexts_.n_contexts(output);
+  return {by_label_ + output * size, static_cast<size_t>(size)};
 }
 
 void ContextExamples::clear() {
@@ -108,6 +106,7 @@ void ContextExamples::clear() {
     by_output_[k].magnitudes.clear();
   }
   n_positions_ = 0;
+  by_label_ = nullptr;
 }
 
 void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling& sampling,
@@ -158,8 +157,7 @@ HEDGEROW_INLINE void ContextExamples::write_row(const EdgeDerivatives& derivativ
   const int64_t at = row * n_contexts;
   ContextSums sums;
   if (derivatives.by_label != nullptr) {
-    sums =
-        copy_by_label(derivatives, t, is_first, output, n_outputs(), own.probabilities.data() + at);
+    sums = bound_sums(derivatives.totals[t * n_outputs() + output], is_first ? 1 : n_outputs());
   } else {
     int n = n_contexts;  // that may not be 0
     const float *gradients = nullptr, *probabilities = nullptr;
@@ -192,8 +190,14 @@ void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t beg
   std::vector<uint8_t> is_first(end - begin);
   for_positions(derivatives, begin, end,
                 [&](int64_t t, bool first) { is_first[t - begin] = first; });
+  const bool are_there = derivatives.by_label != nullptr;
+  for (int64_t t = begin; are_there && t < end; ++t)
+    for (int k = 0; k < n_outputs(); ++k)
+      if (is_row(t, k))
+        write_row(derivatives, block, t, is_first[t - begin], k, contexts_.n_contexts(k), next[k]++,
+                  magnitudes[k]);
   std::vector<int32_t> outputs;  // that have a row
-  for (int64_t t = begin; t < end;) {
+  for (int64_t t = are_there ? end : begin; t < end;) {
     outputs.clear();
     for (int k = 0; k < n_outputs(); ++k)
       if (is_row(t, k)) outputs.push_back(k);
@@ -235,6 +239,8 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
   shared_ = shared;
   grid_ = MagnitudeGrid(sampling.bound);
   has_probabilities_ = derivatives.has_probabilities();
+  by_label_ = derivatives.by_label;
+  n_by_label_ = derivatives.n_by_label;
   n_positions_ = derivatives.first_position + derivatives.n_positions;
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output
@@ -254,6 +260,13 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
 void ContextExamples::write_gradients(int output) {
   const int n_contexts = contexts_.n_contexts(output);
   auto& [rows, gradients, probabilities, _] = by_output_[output];
+  if (are_by_position()) {
+    probabilities.resize(std::ssize(rows) * n_contexts);
+    const float* from = this->probabilities(output).data();
+    for (int64_t i = 0; i < std::ssize(rows); ++i)
+      std::copy_n(from + int64_t{rows[i].position} * n_contexts, n_contexts,
+                  probabilities.data() + i * n_contexts);
+  }
   gradients = probabilities;
   for (int64_t i = 0; i < std::ssize(rows); ++i)
     if (rows[i].observed >= 0)
@@ -314,11 +327,14 @@ void ContextExamples::stratify(int output, const Sampling& sampling) {
 }
 
 void ContextExamples::draw(const Sampling& sampling, int n_threads, Stop& stop) {
-  const bool were_shared = std::exchange(shared_, false);
+  if (shared_)
+    parallel_for(n_outputs(), n_threads, stop,
+                 [&](int64_t k) { write_gradients(static_cast<int>(k)); });
+  shared_ = false;
+  by_label_ = nullptr;
   parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
     stop.check();
     const int output = static_cast<int>(k);
-    if (were_shared) write_gradients(output);
     if (sampling.share < 1.0) draw_by_size(output, sampling, stop);
     if (sampling.negative_ratio > 0.0) stratify(output, sampling);
   });

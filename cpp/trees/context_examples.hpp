@@ -37,9 +37,10 @@ class ContextExamples {
   // (n_rows, n_contexts) both. Gradients are empty where they are shared, probabilities where there
   // are none.
   std::span<const float> gradients(int output) const { return by_output_[output].gradients; }
-  std::span<const float> probabilities(int output) const {
-    return by_output_[output].probabilities;
-  }
+  std::span<const float> probabilities(int output) const;
+  // Whether probabilities are (n_positions, n_contexts) instead, of which only those of rows are
+  // filled: see EdgeDerivatives::by_label.
+  bool are_by_position() const { return by_label_ != nullptr; }
   // Magnitudes of gradients and curvatures, in parts that depend only on the data.
   std::span<const Magnitudes> magnitudes(int output) const { return by_output_[output].magnitudes; }
   // Whether curvatures are to be multiplied by p (1 - p).
@@ -60,13 +61,9 @@ class ContextExamples {
     LargeVector<ContextRow> rows;
     LargeVector<float> gradients, probabilities;
     std::vector<Magnitudes> magnitudes;
-
-    // Keeps the rows that are there.
-    void resize(int64_t n_rows, int n_contexts, bool shared, bool has_probabilities);
   };
-  void resize(int output, int64_t n_rows) {
-    by_output_[output].resize(n_rows, contexts_.n_contexts(output), shared_, has_probabilities_);
-  }
+  // Keeps the rows that are there.
+  void resize(int output, int64_t n_rows);
   // Finds the sizes of a part, and counts its rows: n_rows[chunk + 1, output]
   void size_up(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
                Stop& stop, int64_t* n_rows);
@@ -91,6 +88,8 @@ class ContextExamples {
   MagnitudeGrid grid_{0.0};
   bool shared_ = false, has_probabilities_ = false;
   int64_t n_positions_ = 0;
+  const float* by_label_ = nullptr;  // (K, n_by_label, n_contexts), see EdgeDerivatives
+  int64_t n_by_label_ = 0;
   UnitBits unit_bits_;
 };
 

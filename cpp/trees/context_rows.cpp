@@ -4,24 +4,48 @@
 #include <bit>
 
 #include "simd.hpp"
+#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
 
 constexpr int64_t kRowsToRound = 256;  // by one thread
 
+constexpr int64_t kRowsAhead = 8;  // that are read soon
+constexpr int kFewContexts = 8;    // a line or two, and others follow
+
+template <class Number>
+HEDGEROW_INLINE void prefetch_row(const Number* row, int n) {
+  constexpr int kPerLine = 64 / sizeof(Number);
+  for (int c = 0; c < n; c += kPerLine) HEDGEROW_PREFETCH(row + c);
+  HEDGEROW_PREFETCH(row + n - 1);
+}
+
+// Some rows of ContextExamples.
+struct RowNumbers {
+  const ContextRow* rows;
+  const float* gradients;      // null where they are shared
+  const float* probabilities;  // null where a row's curvature is that of each context
+  bool are_by_position;        // the probabilities, of all positions
+};
+
 // Whole units of the gradients and curvatures of n_rows rows, empty where there is no gradient; and
-// their sum, row by row. gradients: null where they are shared; probabilities: null where a row's
-// curvature is that of each context; kContexts: their number where it is known to the compiler,
-// otherwise 0.
+// their sum, row by row. kContexts: their number where it is known to the compiler, otherwise 0.
 template <int kContexts>
-HEDGEROW_INLINE void round_any_rows(const ContextRow* rows, const float* gradients,
-                                    const float* probabilities, int64_t n_rows, int any_contexts,
+HEDGEROW_INLINE void round_any_rows(const RowNumbers& numbers, int64_t n_rows, int any_contexts,
                                     Units units, Sum* HEDGEROW_RESTRICT sums,
                                     Sum* HEDGEROW_RESTRICT totals) {
   const int n_contexts = kContexts > 0 ? kContexts : any_contexts;
+  const float *gradients = numbers.gradients, *probabilities = numbers.probabilities;
   for (int64_t row = 0; row < n_rows; ++row, sums += n_contexts) {
-    const ContextRow& own = rows[row];
+    const ContextRow& own = numbers.rows[row];
+    if (kContexts == 0 && numbers.are_by_position) {
+      const auto at = [&](int64_t i) {
+        return numbers.probabilities + int64_t{numbers.rows[i].position} * n_contexts;
+      };
+      probabilities = at(row);
+      prefetch_row(at(std::min(row + kRowsAhead, n_rows - 1)), n_contexts);
+    }
     uint64_t total = 0;  // of sums, which are words
     const auto round = [&](int c, float gradient, float curvature) {
       const uint64_t kept = gradient != 0.0f ? ~uint64_t{0} : 0;
@@ -50,23 +74,24 @@ HEDGEROW_INLINE void round_any_rows(const ContextRow* rows, const float* gradien
 }
 
 // Loops over the contexts of two or three labels are too short unless they are unrolled.
-HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
-                                const float* probabilities, int64_t n_rows, int n_contexts,
+HEDGEROW_CLONES void round_rows(const RowNumbers& numbers, int64_t n_rows, int n_contexts,
                                 Units units, Sum* sums, Sum* totals) {
   if (n_contexts == 3)
-    round_any_rows<3>(rows, gradients, probabilities, n_rows, 3, units, sums, totals);
+    round_any_rows<3>(numbers, n_rows, 3, units, sums, totals);
   else if (n_contexts == 4)
-    round_any_rows<4>(rows, gradients, probabilities, n_rows, 4, units, sums, totals);
+    round_any_rows<4>(numbers, n_rows, 4, units, sums, totals);
   else
-    round_any_rows<0>(rows, gradients, probabilities, n_rows, n_contexts, units, sums, totals);
+    round_any_rows<0>(numbers, n_rows, n_contexts, units, sums, totals);
 }
 
 // by_context[c] += sums[row_of[t] * n + c] for all positions t.
 template <class AnySum>
 HEDGEROW_INLINE void add_any_rows(std::span<const int32_t> positions, const int32_t* row_of,
                                   const Sum* sums, int n, AnySum* by_context) {
-  for (const int32_t t : positions) {
-    const Sum* row = sums + static_cast<int64_t>(row_of[t]) * n;
+  const auto at = [&](int64_t i) { return sums + int64_t{row_of[positions[i]]} * n; };
+  for (int64_t i = 0; i < std::ssize(positions); ++i) {
+    const Sum* row = at(i);
+    if (n > kFewContexts) prefetch_row(at(std::min(i + kRowsAhead, std::ssize(positions) - 1)), n);
     for (int c = 0; c < n; ++c) by_context[c] += row[c];
   }
 }
@@ -89,6 +114,7 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
       output_(output),
       n_contexts_(contexts_.n_contexts(output)),
       has_probabilities_(examples.has_probabilities()),
+      are_by_position_(examples.are_by_position()),
       rows_(examples.rows(output)),
       probabilities_(examples.probabilities(output)),
       row_of_(pool, n_positions),
@@ -99,11 +125,12 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
   crew.share_pieces(n_rows(), kRowsToRound, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) row_of_[position(row)] = static_cast<int32_t>(row);
     const int64_t at = begin * n_contexts_;
-    const auto from = [&](std::span<const float> numbers) {
-      return numbers.empty() ? nullptr : numbers.data() + at;
-    };
-    round_rows(rows_.data() + begin, from(gradients), from(probabilities_), end - begin,
-               n_contexts_, units_, sums_.data() + at, totals_.data() + begin);
+    const RowNumbers numbers{
+        rows_.data() + begin, gradients.empty() ? nullptr : gradients.data() + at,
+        probabilities_.empty() ? nullptr : probabilities_.data() + (are_by_position_ ? 0 : at),
+        are_by_position_};
+    round_rows(numbers, end - begin, n_contexts_, units_, sums_.data() + at,
+               totals_.data() + begin);
   });
 }
 
@@ -130,9 +157,44 @@ template void ContextRows::add_to(std::span<const int32_t>, std::span<const int3
 template void ContextRows::add_to(std::span<const int32_t>, std::span<const int32_t>,
                                   WideSum*) const;
 
+const float* ContextRows::probabilities_at(int32_t position) const {
+  const int64_t row = are_by_position_ ? position : row_of_[position];
+  return probabilities_.data() + row * n_contexts_;
+}
+
+void ContextRows::fill_joint(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+                             float* joint) const {
+  if (std::ssize(contexts) == n_contexts_)
+    for (const int32_t t : positions) joint[t] = joint_curvature(rows_[row_of_[t]]);
+  else if (n_contexts_ < kFloats)
+    for (const int32_t t : positions) joint[t] = joint_curvature(t, contexts);
+  else
+    fill_joint_of_many(positions, contexts, joint);
+}
+
+// The probability is a scalar product: of the row, and of 1 in these contexts and 0 elsewhere. The
+// last vector of a row begins within the one before.
+HEDGEROW_CLONES void ContextRows::fill_joint_of_many(std::span<const int32_t> positions,
+                                                     std::span<const int32_t> contexts,
+                                                     float* joint) const {
+  const int last = n_contexts_ - kFloats, n_whole = n_contexts_ / kFloats * kFloats;
+  PaddedFloats chosen(n_whole + kFloats);
+  for (const int32_t c : contexts) chosen[c < n_whole ? c : c - last + n_whole] = 1.0f;
+  for (int64_t i = 0; i < std::ssize(positions); ++i) {
+    const int32_t t = positions[i];
+    const float* row = probabilities_at(t);
+    prefetch_row(probabilities_at(positions[std::min(i + kRowsAhead, std::ssize(positions) - 1)]),
+                 n_contexts_);
+    Floats sums = load(row + last) * load(chosen.data() + n_whole);
+    for (int c = 0; c < n_whole; c += kFloats) sums += load(row + c) * load(chosen.data() + c);
+    const float p = std::min(fold_lanes<Total>(sums), 1.0f);
+    joint[t] = rows_[row_of_[t]].curvature * (p * (1.0f - p));
+  }
+}
+
 float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> contexts) const {
   const int64_t row = row_of_[position];
-  const float* probabilities = probabilities_.data() + row * n_contexts_;
+  const float* probabilities = probabilities_at(position);
   const int32_t* c = contexts.data();
   const int32_t* end = c + contexts.size();
   // Side by side, so that no sum waits for the last one, and each in a register.

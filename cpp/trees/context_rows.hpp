@@ -44,15 +44,11 @@ class ContextRows {
   template <class AnySum>
   void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
               AnySum* by_context) const;
-  // The curvature of a position where a step is the same in some contexts: those of probability
-  // p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's curvature
-  // times p (1 - p). That is less than the sum of what each of them has.
-  float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
-  // The same of all contexts.
-  float joint_curvature(int32_t position) const {
-    const ContextRow& row = rows_[row_of_[position]];
-    return row.curvature * (row.probability * (1.0f - row.probability));
-  }
+  // joint[t] is the curvature of position t where a step is the same in some contexts: those of
+  // probability p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's
+  // curvature times p (1 - p). That is less than the sum of what each of them has.
+  void fill_joint(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+                  float* joint) const;
   // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
   template <class AnySum>
   void fill_bins(std::span<const int32_t> contexts, const AnySum* by_context, int lag,
@@ -65,13 +61,22 @@ class ContextRows {
                               bool wanted) const;
 
  private:
+  // That of all contexts; of few; and of many.
+  static float joint_curvature(const ContextRow& row) {
+    return row.curvature * (row.probability * (1.0f - row.probability));
+  }
+  float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
+  void fill_joint_of_many(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+                          float* joint) const;
+  const float* probabilities_at(int32_t position) const;
+
   const Contexts& contexts_;
   int output_;
   int n_contexts_;
-  bool has_probabilities_;
+  bool has_probabilities_, are_by_position_;
   std::span<const ContextRow> rows_;
-  std::span<const float> probabilities_;
-  PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
+  std::span<const float> probabilities_;  // see ContextExamples
+  PooledArray<int32_t> row_of_;           // (N,) by position; not filled where there is none
   Units units_;
   PooledArray<Sum> sums_;    // (n_rows, n_contexts); empty where there is no gradient
   PooledArray<Sum> totals_;  // (n_rows,) of all contexts

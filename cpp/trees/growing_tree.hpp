@@ -27,7 +27,7 @@ struct Space {
   PooledArray<int32_t> positions, spare;
   PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
   PooledArray<Sum> sums;           // (N,) by position
-  PooledArray<float> joint;        // (N,) by position: ContextRows::joint_curvature, where needed
+  PooledArray<float> joint;        // (N,) by position: ContextRows::fill_joint, where needed
 
   Space(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples, int64_t n_positions,
         bool has_joint)

@@ -40,10 +40,10 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
 void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
   float* joint = node.space->joint.data();
   crew.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    const bool has_all = std::ssize(node.contexts) == rows.n_contexts();
-    for (const int32_t t : node.positions.subspan(begin, end - begin)) {
-      joint[t] = has_all ? rows.joint_curvature(t) : rows.joint_curvature(t, node.contexts);
-      if (node.divided == nullptr) continue;
+    const std::span<const int32_t> positions = node.positions.subspan(begin, end - begin);
+    rows.fill_joint(positions, node.contexts, joint);
+    if (node.divided == nullptr) return;
+    for (const int32_t t : positions) {
       // The share of the position that is here.
       const auto here = static_cast<float>(node.space->sums[t].curvature());
       joint[t] *= here / static_cast<float>(rows.sum(t, node.contexts).curvature());

@@ -14,6 +14,7 @@
 #include "trellis/mixing_log.hpp"
 #include "trellis/scaled.hpp"
 #include "trellis/score_errors.hpp"
+#include "trellis/single_edges.hpp"
 #include "trellis/viterbi.hpp"
 
 namespace hedgerow {
@@ -51,18 +52,23 @@ class Tables {
 // Forward-backward of one sequence after the other, in scaled or in log space.
 class SequencePosteriors {
  public:
+  // single: null if it is not wanted
   SequencePosteriors(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
-                     const int32_t* labels, const ChainPosteriors& out, Stop& stop)
+                     const int32_t* labels, const ChainPosteriors& out, Stop& stop,
+                     SingleEdges* single = nullptr)
       : scores_(scores),
         arcs_(arcs),
         labels_(labels),
         out_(out),
         stop_(stop),
+        single_(single),
         fast_(scores, arcs, edges, out),
         pairs_(out, scores.n_labels) {}
 
   // What scaled space adds to the tables comes with add_tables.
   void fill(int64_t sequence, const ChunkTables& tables) {
+    stop_.check();
+    if (single_ && single_->fill(sequence, path(sequence))) return write(sequence, *single_);
     double* alphas = open(sequence);
     const auto forward = [&] { return fast_.forward(sequence, path(sequence), alphas, stop_); };
     const double weight = out_.weight(sequence);
@@ -90,6 +96,7 @@ class SequencePosteriors {
   void add_tables(const ChunkTables& tables) const {
     if (tables.pair_sums) fast_.add_pair_sums(tables.pair_sums.sums);
     if (tables.pair_curvature) fast_.add_pair_curvature(tables.pair_curvature.sums);
+    if (single_) single_->add_tables(tables.pair_sums.sums, tables.pair_curvature.sums);
   }
 
  private:
@@ -114,6 +121,7 @@ class SequencePosteriors {
   const int32_t* labels_;
   const ChainPosteriors& out_;
   Stop& stop_;
+  SingleEdges* single_;
   ScaledChain fast_;
   std::optional<LogChain> slow_;  // built when first needed
   PairRows pairs_;
@@ -263,13 +271,20 @@ void fill_posteriors_in_turn(const ChainScores& scores, const int32_t* labels,
   if (out.mixing != nullptr) arcs.fill_single();
   const auto bounds = build_chunks(scores);
   Tables tables(out, scores.n_labels, bounds.size() - 1);
-  const auto run = [&](EdgeFactors& edges, int64_t chunk, int64_t first, int64_t end) {
+  struct Scratch {
+    EdgeFactors edges;
+    SingleEdges single;
+  };
+  const auto make_scratch = [&] {
+    return std::make_unique<Scratch>(EdgeFactors(scores), SingleEdges(scores, out));
+  };
+  const auto run = [&](Scratch& scratch, int64_t chunk, int64_t first, int64_t end) {
     const ChunkTables own = tables.open(chunk);
-    SequencePosteriors one(scores, arcs, edges, labels, out, stop);
+    SequencePosteriors one(scores, arcs, scratch.edges, labels, out, stop, &scratch.single);
     for (int64_t s = first; s < end; ++s) one.fill(s, own);
     one.add_tables(own);
   };
-  for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
+  for_each_chunk_with(scores, bounds, n_threads, stop, make_scratch, run);
   tables.finish();
 }
 

@@ -57,7 +57,7 @@ struct ChainPosteriors {
   const PatternMarginals* patterns = nullptr;
   const MixingBounds* mixing = nullptr;  // see posteriors_give_mixing and mixing.hpp
   double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
-  const PairsByLabel* by_label = nullptr;
+  const PairsByLabel* by_label = nullptr;  // needs marginals
 
   bool need_backward() const {
     return marginals || pair_sums || pairs || patterns || mixing || by_label;
@@ -76,9 +76,7 @@ class PairRows {
         n_pairs_(int64_t{n_labels} * n_labels),
         scratch_(out.patterns || out.by_label ? n_pairs_ : 0) {}
 
-  bool wanted() const { return wanted_in_double() || by_label(); }
-  // Whether rows are wanted for more than PairsByLabel.
-  bool wanted_in_double() const { return out_.pairs != nullptr || out_.patterns != nullptr; }
+  bool wanted() const { return out_.pairs || out_.patterns || out_.by_label; }
   void open(int64_t first_position) { begin_ = first_position; }
   // (K, K) table of position t of the sequence. Call close(t) after filling it.
   double* row(int64_t t) {
@@ -86,14 +84,14 @@ class PairRows {
   }
   void close(int64_t t) {
     if (out_.patterns) out_.patterns->write(begin_ + t, row(t));
-    if (by_label()) by_label()->write(begin_ + t, row(t), n_labels_);
+    if (out_.by_label) out_.by_label->write(begin_ + t, row(t), n_labels_);
   }
-  // Null if these are not wanted.
-  const PairsByLabel* by_label() const { return out_.by_label; }
-  // Fills the first position, where no pair ends, with zeros.
+  // Fills the first position, where no pair ends, with zeros. Its marginals are there.
   void close_first() {
     std::fill(row(0), row(0) + n_pairs_, 0.0);
     if (out_.patterns) out_.patterns->write(begin_, row(0));
+    if (out_.by_label)
+      out_.by_label->write_first(begin_, out_.marginals + begin_ * n_labels_, n_labels_);
   }
 
  private:

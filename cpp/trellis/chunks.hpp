@@ -32,10 +32,10 @@ inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
 }
 
 // task(scratch, chunk, first sequence, end sequence) for every chunk, the longest first. Each
-// thread has scratch memory of its own, Scratch(scores).
-template <class Scratch, class Task>
+// thread has scratch memory of its own, which make_scratch() returns a pointer to.
+template <class MakeScratch, class Task>
 void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& bounds,
-                         int n_threads, Stop& stop, Task task) {
+                         int n_threads, Stop& stop, MakeScratch make_scratch, Task task) {
   std::vector<int64_t> order(bounds.size() - 1);
   std::iota(order.begin(), order.end(), 0);
   const auto size = [&](int64_t c) {
@@ -44,7 +44,7 @@ void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& 
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return size(a) > size(b); });
   const auto make_task = [&] {
-    return [&, scratch = std::make_unique<Scratch>(scores)](int64_t i) {
+    return [&, scratch = make_scratch()](int64_t i) {
       task(*scratch, order[i], bounds[order[i]], bounds[order[i] + 1]);
     };
   };
@@ -55,11 +55,9 @@ void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& 
 template <class Task>
 void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bounds, int n_threads,
                     Stop& stop, Task task) {
-  struct Nothing {
-    explicit Nothing(const ChainScores&) {}
-  };
-  for_each_chunk_with<Nothing>(
-      scores, bounds, n_threads, stop,
+  struct Nothing {};
+  for_each_chunk_with(
+      scores, bounds, n_threads, stop, [] { return std::make_unique<Nothing>(); },
       [&](Nothing&, int64_t chunk, int64_t first, int64_t end) { task(chunk, first, end); });
 }
 

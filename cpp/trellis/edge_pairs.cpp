@@ -2,29 +2,35 @@
 
 #include <algorithm>
 
-#include "simd_float.hpp"
+#include "simd.hpp"
 
 namespace hedgerow {
 
-void PairsByLabel::write(int64_t position, const double* pairs, int n_labels) const {
-  const int stride = padded(n_labels);
-  float* out = at(position, n_labels);
-  for (int64_t k = 0; k < n_labels; ++k, out += stride) {
+void PairsByLabel::write(int64_t position, const double* pairs, int64_t n_labels) const {
+  for (int64_t k = 0; k < n_labels; ++k) {
+    float* out = at(position, k, n_labels);
     for (int64_t j = 0; j < n_labels; ++j)
       out[j] = static_cast<float>(min_of(pairs[j * n_labels + k], 1.0));
-    std::fill(out + n_labels, out + stride, 0.0f);
+    out[n_labels] = 0.0f;
   }
   observed[position] = pairs[int64_t{labels[position - 1]} * n_labels + labels[position]];
 }
 
+void PairsByLabel::write_first(int64_t position, const double* marginals, int64_t n_labels) const {
+  for (int64_t k = 0; k < n_labels; ++k) {
+    float* out = at(position, k, n_labels);
+    std::fill_n(out, n_labels, 0.0f);
+    out[n_labels] = static_cast<float>(min_of(marginals[k], 1.0));
+  }
+}
+
 void WaitingPairs::add(const double* before, const double* arcs, const double* after, double gamma,
-                       int64_t label_before, int64_t label, const double* marginals,
-                       float* by_label) {
+                       int64_t label_before, int64_t label, const double* marginals) {
   double* rows = rows_.data() + int64_t{2} * n_ * stride_;
   std::copy_n(before, stride_, rows);
   std::copy_n(after, stride_, rows + stride_);
   Position& position = positions_[n_++];
-  position = {arcs, gamma, -1, 0.0, by_label};
+  position = {arcs, gamma, -1, 0.0};
   if (label_before < 0 || label < 0) return;
   position.likely = label_before * stride_ + label;
   const double* row = arcs + label_before * stride_;
@@ -58,19 +64,11 @@ HEDGEROW_INLINE void WaitingPairs::add_tiles(const PairTables& out) const {
         const double* arcs = position.arcs + j * stride + k;
         const double* befores = before(w) + j;
         const Lanes afters = load(after(w) + k), gamma = broadcast(position.gamma);
-        Lanes probs[kSize];
         for (int i = 0; i < kSize; ++i) {
-          probs[i] = broadcast(befores[i]) * load(arcs + i * stride) * afters;
-          sums[i] += probs[i];
-          if constexpr (kCurvature)
-            curvature[i] += gamma * (probs[i] * maximum(one - probs[i], zero));
+          const Lanes probs = broadcast(befores[i]) * load(arcs + i * stride) * afters;
+          sums[i] += probs;
+          if constexpr (kCurvature) curvature[i] += gamma * (probs * maximum(one - probs, zero));
         }
-        if (position.by_label == nullptr) continue;
-        float* by_label = position.by_label + k * stride + j;
-        for (int i = 0; i < kSize; ++i) probs[i] = minimum(probs[i], one);
-        transpose(probs);
-        for (int64_t i = 0; i < kSize && k + i < n_labels; ++i)
-          store_as_floats(by_label + i * stride, probs[i]);
       }
       const int64_t place = j * stride + k;
       for (int i = 0; tables.sums != nullptr && i < kSize; ++i) {

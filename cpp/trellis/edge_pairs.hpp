@@ -10,21 +10,32 @@
 
 namespace hedgerow {
 
-// Pair posteriors as trees on label pairs learn from them. A sequence's first position has any
-// numbers.
+// Pair posteriors as trees on label pairs learn from them, where they stay until the trees are
+// grown. The batch is a part of M positions.
 struct PairsByLabel {
-  static constexpr size_t kFewestLabels = 8;  // with fewer they are not worth while
+  static constexpr size_t kFewestLabels = 8;  // with fewer they are neither worth while nor filled
 
-  float* probs;           // (N, K, K rounded up to kLanes) [label, label before], at most 1
-  const int32_t* labels;  // (N,)
+  // (K, M, K + 1) [label, position, label before], at most 1; the last is P(y_t = label) where a
+  // sequence begins and there is no label before, otherwise 0.
+  float* probs;
+  int64_t n_positions;     // M
+  int64_t first_position;  // of the batch
+  // Rows of labels that are less probable may be left out, unless they were observed.
+  double trim;
+  const int32_t* labels;  // (N,) of the batch
   double* observed;       // (N,) P(y_{t-1} = labels[t-1], y_t = labels[t])
 
-  // (K, K rounded up), those of a position of the batch.
-  float* at(int64_t position, int n_labels) const {
-    return probs + position * n_labels * padded(n_labels);
+  // (K + 1,), those of a position of the batch and a label.
+  float* at(int64_t position, int64_t label, int64_t n_labels) const {
+    return probs + (label * n_positions + first_position + position) * (n_labels + 1);
+  }
+  bool wants(int64_t position, int64_t label, double marginal) const {
+    return marginal > trim || labels[position] == label;
   }
   // From pair posteriors (K, K) [label before, label].
-  void write(int64_t position, const double* pairs, int n_labels) const;
+  void write(int64_t position, const double* pairs, int64_t n_labels) const;
+  // Of the first position of a sequence; marginals: (K,)
+  void write_first(int64_t position, const double* marginals, int64_t n_labels) const;
 };
 
 // Tables that pair posteriors P are added to; null: not wanted. Sums over several positions are
@@ -52,11 +63,10 @@ class WaitingPairs {
   // A position; before, after: (stride,), which are copied; arcs: (stride, stride), which must stay
   // there; gamma: of its curvature. The pair (label_before, label), unless either is negative, is
   // nearly certain: its 1 - P is computed as the sum of all others, since the difference would lose
-  // digits. marginals: (stride,) of the label before; by_label: (K, stride) see
-  // PairsByLabel, null: not wanted
+  // digits. marginals: (stride,) of the label before
   void add(const double* before, const double* arcs, const double* after, double gamma,
-           int64_t label_before, int64_t label, const double* marginals, float* by_label);
-  // Adds all of them to the tables, and writes those that are wanted by label.
+           int64_t label_before, int64_t label, const double* marginals);
+  // Adds all of them to the tables.
   void flush(const PairTables& out);
 
  private:
@@ -65,7 +75,6 @@ class WaitingPairs {
     double gamma;
     int64_t likely;  // the pair that is nearly certain, j * stride + k; negative: none
     double others;   // the sum of all other pairs
-    float* by_label;
   };
   const double* before(int w) const { return rows_.data() + int64_t{2} * w * stride_; }
   const double* after(int w) const { return before(w) + stride_; }

@@ -287,21 +287,13 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (in_block == block_rows_ - 1 && t + 1 < length) fill_block(sequence, t - in_block);
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
-    if (t + 1 < length && (each_pair ? pairs.wanted_in_double() : pairs.wanted())) {
+    if (t + 1 < length && pairs.wanted()) {
       fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
       pairs.close(t + 1);
     }
     if (t + 1 < length && each_pair) {
-      float* by_label = nullptr;
-      if (pairs.by_label() != nullptr) {
-        const int64_t position = scores_.offsets[sequence] + t + 1;
-        const int32_t* labels = pairs.by_label()->labels + position;
-        by_label = pairs.by_label()->at(position, n_labels);
-        pairs.by_label()->observed[position] =
-            alpha[labels[-1]] * matrix[int64_t{labels[-1]} * stride + labels[0]] * after[labels[0]];
-      }
       waiting_pairs_.add(alpha, matrix, after, mixing.weight() * mixing.pair_gamma(),
-                         mixing.likely().label, mixing.likely_after().label, product, by_label);
+                         mixing.likely().label, mixing.likely_after().label, product);
     } else if (t + 1 < length && pair_sums) {
       scale_row(weight, alpha, stride, waiting + n_waiting * stride);
       scale_row(1.0, after, stride, waiting_after + n_waiting * stride);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "simd.hpp"
+#include "simd_float.hpp"
 #include "sum_grid.hpp"
 #include "trellis/scaled.hpp"
 
@@ -21,11 +22,14 @@ inline int64_t block_rows(int stride) {
   return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
 }
 
+HEDGEROW_INLINE Lanes load_wide(const double* p) { return load(p); }
+HEDGEROW_INLINE Lanes load_wide(const float* p) { return load_from_floats(p); }
+
 // out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. If there are few
 // columns, the rows are divided among kParts partial sums, so that consecutive additions do not
 // depend on each other.
-template <int kVectors, int kParts>
-HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int n_rows, int stride,
+template <int kVectors, int kParts, class Number>
+HEDGEROW_INLINE void multiply_columns(const double* x, const Number* matrix, int n_rows, int stride,
                                       double* out) {
   Lanes sums[kParts][kVectors];
   for (int p = 0; p < kParts; ++p)
@@ -34,13 +38,13 @@ HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int
   for (; r + kParts <= n_rows; r += kParts)
     for (int p = 0; p < kParts; ++p) {
       const Lanes factor = broadcast(x[r + p]);
-      const double* row = matrix + static_cast<int64_t>(r + p) * stride;
-      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load(row + v * kLanes);
+      const Number* row = matrix + static_cast<int64_t>(r + p) * stride;
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load_wide(row + v * kLanes);
     }
   for (; r < n_rows; ++r) {
     const Lanes factor = broadcast(x[r]);
-    const double* row = matrix + static_cast<int64_t>(r) * stride;
-    for (int v = 0; v < kVectors; ++v) sums[0][v] += factor * load(row + v * kLanes);
+    const Number* row = matrix + static_cast<int64_t>(r) * stride;
+    for (int v = 0; v < kVectors; ++v) sums[0][v] += factor * load_wide(row + v * kLanes);
   }
   for (int v = 0; v < kVectors; ++v) {
     Lanes total = sums[0][v];
@@ -49,12 +53,13 @@ HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int
   }
 }
 
-// out = x^T matrix, for x of n_rows entries and padded rows.
-HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows, int stride,
-                              double* out) {
-  for (int c = 0; c < stride; c += 8 * kLanes) {
-    const double* columns = matrix + c;
-    switch (std::min(8, (stride - c) / kLanes)) {
+// out = x^T matrix, for x of n_rows entries and n_columns columns, a multiple of kLanes.
+template <class Number>
+HEDGEROW_INLINE void multiply(const double* x, const Number* matrix, int n_rows, int stride,
+                              int n_columns, double* out) {
+  for (int c = 0; c < n_columns; c += 8 * kLanes) {
+    const Number* columns = matrix + c;
+    switch (std::min(8, (n_columns - c) / kLanes)) {
       case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
       case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
       case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
@@ -65,6 +70,10 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
       default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
     }
   }
+}
+HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows, int stride,
+                              double* out) {
+  multiply(x, matrix, n_rows, stride, stride, out);
 }
 
 // out[r] = sum_c matrix[r, c] * x[c], for a matrix (stride, stride) with zeros in its padding.

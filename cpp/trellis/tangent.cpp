@@ -28,7 +28,8 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
     }
     if (sums) chain.add_pair_sums(sums.sums);
   };
-  for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
+  for_each_chunk_with(
+      scores, bounds, n_threads, stop, [&] { return std::make_unique<EdgeFactors>(scores); }, run);
   pair_sums.finish();
 }
 

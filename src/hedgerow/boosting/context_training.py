@@ -155,7 +155,11 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
         # Counts are enough only if examples have probabilities and no slopes of edges are needed.
-        self._memory = EdgeMemory(counts=settings.newton and not settings.have_directions)
+        self._memory = EdgeMemory(
+            counts=settings.newton and not settings.have_directions,
+            n_positions=len(scores.nodes),
+            trim=settings.sampling.trim if self.learner.scales is None else 0.0,
+        )
         targets, offsets = self.targets, self.targets.offsets
         self._parts = []
         for first, stop in cut_runs(offsets, scores.run_size):
@@ -242,6 +246,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     ) -> Iterator[tuple[_Run, Measured]]:
         runs = [_Run(part, scores, arcs, self._slopes) for part in self._parts]
         n_threads = self.settings.n_threads
+        self._memory.begin(learns=learns)
         return objective.measure_parts(
             runs, self.targets, n_threads=n_threads, mixing=learns, memory=self._memory
         )

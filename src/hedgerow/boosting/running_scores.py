@@ -32,10 +32,10 @@ __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScorin
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
 # Number of bytes of edge scores, of label pairs or arcs, in use at a time: small enough for a
-# typical cache, and large enough for the overhead of calls not to matter. More, if they need not be
-# converted to double precision.
+# typical cache, and large enough for the overhead of calls not to matter. If they are read as they
+# are, once each, they need not fit.
 BYTES_OF_RUN = 1 << 22
-BYTES_AS_THEY_ARE = 1 << 23
+BYTES_AS_THEY_ARE = 1 << 26
 # Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12
 

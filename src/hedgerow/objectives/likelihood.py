@@ -246,9 +246,8 @@ def _posteriors(
         )
     kernels, by_label = inference(scores), None
     has_counts = targets.partial is None and targets.weights is None
-    if memory is not None and memory.counts and has_counts:
-        by_label = kernels.empty_by_label(scores, memory.borrow)
-    if by_label is not None:
+    if memory is not None and memory.counts and has_counts and kernels.gives_pairs_by_label(scores):
+        by_label = memory.next_pairs(scores.n_positions, scores.n_labels)
         pairs = "sum"
     empty = np.empty if memory is None else memory.borrow
     found = allocate(scores, pairs, out, likelihoods=True, empty=empty)

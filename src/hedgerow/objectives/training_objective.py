@@ -76,16 +76,37 @@ class PairCounts:
 class EdgeMemory:
     """Memory for the marginals of edges, which one part after another reuses.
 
+    Pairs by label are kept for all parts instead, which must come in order.
+
     Parameters
     ----------
     counts
         Whether `Measured.edge_counts` will be called: slopes and marginals of edges are then not
         needed, unless it returns None.
+    n_positions
+        Number of positions in all parts.
+    trim
+        `PairsByLabel.trim`
     """
 
-    def __init__(self, *, counts: bool) -> None:
-        self.counts = counts
+    def __init__(self, *, counts: bool, n_positions: int, trim: float) -> None:
+        self.counts, self.n_positions, self.trim = counts, n_positions, trim
         self._bytes = np.empty(0, np.uint8)
+        self._probs = np.empty((0, 0, 0), np.float32)
+        self._n_done, self._learns = 0, False
+
+    def begin(self, *, learns: bool) -> None:
+        """Begin with the first part; if trees do not learn from it, pairs by label stay as is."""
+        self._n_done, self._learns = 0, learns
+
+    def next_pairs(self, n_positions: int, n_labels: int) -> PairsByLabel | None:
+        """Arrays for the pairs by label of the next part; None if trees do not learn from it."""
+        if not self._learns:
+            return None
+        first, self._n_done = self._n_done, self._n_done + n_positions
+        if not len(self._probs):
+            self._probs = np.empty((n_labels, self.n_positions, n_labels + 1), np.float32)
+        return PairsByLabel(self._probs, np.empty(n_positions), first, self.trim)
 
     def borrow(self, shape: tuple[int, ...], dtype: type[AnyFloat]) -> NDArray[AnyFloat]:
         """An array that may be used until the next call."""

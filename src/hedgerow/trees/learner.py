@@ -327,8 +327,9 @@ class ContextLearner(Learner):
 
         Parameters
         ----------
-        by_label : (n, K, K rounded up)
-            Probabilities p of the pairs, [label, previous label]; not read at first positions.
+        by_label : (K, N, K + 1)
+            Probabilities p of the pairs of all positions, see `PairsByLabel`; they must stay there
+            until trees are grown.
         observed_probs : (n,)
             Probabilities of the observed pairs.
         """

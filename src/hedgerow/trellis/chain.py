@@ -14,15 +14,7 @@ from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
 from hedgerow.trellis.reading import KernelArrays, kernel_arrays
-from hedgerow.trellis.trellis import (
-    EdgeContexts,
-    Empty,
-    Mixing,
-    Outputs,
-    PairsByLabel,
-    Scores,
-    Trellis,
-)
+from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
 __all__ = ["Chain"]
 
@@ -130,7 +122,7 @@ class Chain(Trellis):
             weights,
             n_threads,
             scores.bound,
-            None if out.by_label is None else (out.by_label.probs, out.by_label.observed),
+            None if out.by_label is None else out.by_label.for_kernel,
         )
 
     def fill_weighted_posteriors(
@@ -220,14 +212,9 @@ class Chain(Trellis):
         given = _core.posteriors_give_mixing(self.n_labels, scores.edges is not None)
         return allocate_mixing(scores) if given else None
 
-    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
-        """Arrays if there are edges and many labels, otherwise None."""
-        n_positions, n_labels = scores.n_positions, self.n_labels
-        if scores.edges is None or n_labels < _core.FEWEST_LABELS_OF_PAIRS:
-            return None
-        stride = -(-n_labels // _core.LANES) * _core.LANES
-        probs = empty((n_positions, n_labels, stride), np.float32)
-        return PairsByLabel(probs, np.empty(n_positions))
+    def gives_pairs_by_label(self, scores: Scores) -> bool:
+        """Whether there are edges and many labels."""
+        return scores.edges is not None and self.n_labels >= _core.FEWEST_LABELS_OF_PAIRS
 
     def mixing(
         self,

@@ -122,7 +122,7 @@ class Outputs:
     mixing: Mixing | None = None
     """How strongly labels depend on each other, see `Trellis.empty_mixing`."""
     by_label: PairsByLabel | None = None
-    """Probabilities of label pairs by label, see `Inference.empty_by_label`."""
+    """Probabilities of label pairs by label, see `Inference.gives_pairs_by_label`."""
 
     @property
     def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
@@ -161,15 +161,25 @@ class Mixing:
 
 @dataclass(frozen=True, eq=False)
 class PairsByLabel:
-    """Probabilities of label pairs at N positions, in the layout that the tree learner reads.
+    """Probabilities of label pairs at N of M positions, in the layout that the tree learner reads.
 
-    At the first positions of sequences the values are undefined.
+    ``observed`` is undefined at the first positions of sequences.
     """
 
     probs: NDArray[np.float32]
-    """(N, K, K rounded up) by [label, previous label], padded to whole SIMD vectors; at most 1."""
+    """(K, M, K + 1) by [label, position, previous label], at most 1; the last is the marginal of
+    the label where a sequence begins, otherwise 0."""
     observed: NDArray[np.float64]
     """(N,) probability of the pair of given labels that ends at each position."""
+    first_position: int
+    """The first of the N positions."""
+    trim: float
+    """Rows of labels with at most this marginal may be left out, unless they are the given ones."""
+
+    @property
+    def for_kernel(self) -> tuple[NDArray[np.float32], NDArray[np.float64], int, float]:
+        """All of it, in the format of the kernels."""
+        return self.probs, self.observed, self.first_position, self.trim
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,12 +270,9 @@ class Inference(ABC):
         """
         return None
 
-    def empty_by_label(self, scores: Scores, empty: Empty) -> PairsByLabel | None:
-        """Arrays for pairs by label, if `fill_posteriors` can fill them; otherwise None.
-
-        To fill them, it needs ``labels``. ``empty`` allocates the larger array.
-        """
-        return None
+    def gives_pairs_by_label(self, scores: Scores) -> bool:
+        """Whether `fill_posteriors` can fill `PairsByLabel`; it then needs ``labels``."""
+        return False
 
     @abstractmethod
     def mixing(
