@@ -1,8 +1,9 @@
 """Features: the values at each position, as columns of texts and of numbers.
 
 Attributes of items have names such as ``word:the`` or ``w[0]=the``. Those with the same prefix,
-such as ``w[0]``, form a column of texts if enough positions have one of them and none has two; the
-others remain a list.
+such as ``w[0]``, form a column of texts if enough positions have one of them and none has two. An
+attribute with other values than 1, such as ``speed``, forms a column of numbers if enough positions
+have it. The others remain a list.
 """
 
 from __future__ import annotations
