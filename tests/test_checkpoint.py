@@ -286,7 +286,9 @@ def test_models_and_checkpoints_are_not_taken_for_each_other(checkpoint):
     ):
         load(checkpoint.path)
     crf.save(checkpoint.path)
-    with pytest.raises(ModelFileError, match=r"it holds a TreeCRF, not a checkpoint; delete"):
+    with pytest.raises(
+        ModelFileError, match=r"it holds a TreeCRF, not a checkpoint; pass another path$"
+    ):
         crf.fit(X, Y, checkpoint=checkpoint)
 
 

@@ -75,6 +75,16 @@ def test_the_group_column_is_left_alone(to_frame):
     assert shuffled(pipe, table, LABELS).feature_names == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
+def test_features_without_names_are_named_as_in_the_model(form):
+    table = form(np.column_stack([GROUPS, ROWS]))
+    crf = TreeCRF(group_column=0, n_rounds=5, min_child_weight=0, n_jobs=1).fit(table, LABELS)
+    found = shuffled(crf, table, LABELS)
+    assert found.feature_names == ["x0", "x1", "x2"]
+    assert set(crf.importances()["feature"]) <= set(found.feature_names)
+    assert found.importances_mean.argmax() == 1
+
+
 def test_groups_instead_of_the_group_column():
     crf = TreeCRF(group_column="walk", n_rounds=5, min_child_weight=0, n_jobs=1).fit(TABLE, LABELS)
     features = TABLE.drop(columns="walk")

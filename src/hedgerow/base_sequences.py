@@ -58,12 +58,13 @@ def _lacks(X: Any, column: Any) -> bool:
 
 
 @contextmanager
-def of_base(advice: str = "") -> Iterator[None]:
+def of_base(X_base: Any, advice: str = "") -> Iterator[None]:
     """Mark an error as one about the features of the base, and append advice."""
+    where = "in base" if X_base is None else "in base, whose X is X_base"
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"in base: {error}{advice}") from error
+        raise type(error)(f"{where}: {error}{advice}") from error
 
 
 def check_same_positions(seen: Sequences, sequences: Sequences) -> None:

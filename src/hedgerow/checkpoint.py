@@ -173,9 +173,11 @@ class Record:
             remove_leftovers(path)
         if not path.exists():
             return None
+        advice = ADVICE
         try:
             kind, state = persist.read(path.read_bytes())
             if kind != persist.CHECKPOINT:
+                advice = "pass another path"  # nobody should delete a model
                 raise ModelFileError(f"it holds a {kind}, not a checkpoint")
             with expecting("its description of the training run is not valid"):
                 difference = self._identity.difference(state.metadata["identity"])
@@ -187,7 +189,7 @@ class Record:
             return unpack(state)
         except ModelFileError as error:
             raise ModelFileError(
-                f"cannot resume from the checkpoint {str(path)!r}: {error}; {ADVICE}"
+                f"cannot resume from the checkpoint {str(path)!r}: {error}; {advice}"
             ) from error
 
     def check_limit(self, name: str, limit: int, n_done: int) -> None:

@@ -222,7 +222,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         if not isinstance(init, Estimator) or init.learns != self.learns:
             name = type(self).__name__
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted {name}")
-        check_fitted(init)
+        check_fitted(init, "init is not fitted yet; fit it first, or leave init out")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.

@@ -41,11 +41,11 @@ class FittedEstimator(Protocol):
     seen_groups_: SeenGroups | None
 
 
-def check_fitted(crf: object) -> None:
-    """Raise NotFittedError unless the estimator is fitted."""
+def check_fitted(crf: object, message: str | None = None) -> None:
+    """Raise NotFittedError, with the usual message or another one, unless the model is fitted."""
     if not hasattr(crf, "model_"):
         raise NotFittedError(
-            f"this {type(crf).__name__} is not fitted yet; call fit before using it"
+            message or f"this {type(crf).__name__} is not fitted yet; call fit before using it"
         )
 
 

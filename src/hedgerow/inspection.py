@@ -72,8 +72,8 @@ def permutation_importance(
     sklearn.utils.Bunch, or a dict of them
         ``importances``, (number of features, `n_repeats`), how much the score dropped;
         ``importances_mean`` and ``importances_std`` over the repetitions, and ``feature_names``,
-        the features in this order: all columns but those of groups and parents, or the keys of
-        dicts, sorted.
+        the features in this order: all columns but those of groups and parents (``x0``, ``x1``,
+        ... where X has no names), or the keys of dicts, sorted.
 
     Examples
     --------
@@ -175,7 +175,9 @@ def _find_columns(rows: Rows, apart: Mapping[Role, str | int]) -> dict[str, Any]
     numbers = list(range(block.shape[1]))
     for role, column in apart.items():
         numbers.remove(find_column(role, column, block.shape[1], names, where))
-    return {str(f"x{number}" if names is None else names[number]): number for number in numbers}
+    if names is None or not all(isinstance(names[number], str) for number in numbers):
+        return {f"x{place}": number for place, number in enumerate(numbers)}  # as in the model
+    return {names[number]: number for number in numbers}
 
 
 def _shuffle(block: Any, column: Any, order: NDArray[np.int64]) -> Any:

@@ -161,10 +161,11 @@ class Model(LazyAttributes):
         advice = ""
         if raw.X_base is None and self.schema != sequences.schema:
             advice = "; if the base was trained on X_base, pass X_base too"
+        X_base = raw.X_base
         raw, group_column = data_of_base(raw, sequences, group_column, parents)
         if not self.takes_base_scores:
             raw = replace(raw, base_scores=None)
-        with of_base(advice):
+        with of_base(X_base, advice):
             seen = self.read(
                 raw,
                 group_column=group_column,

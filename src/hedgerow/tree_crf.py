@@ -114,9 +114,10 @@ class TreeCRF(Estimator):
         increase. With several labels for a column, the odds of a label with a larger number against
         one with a smaller number never decrease; labels that are left out have 0. If there are only
         two labels, ``{"speed": 1}``, or ``[1, 0, -1]`` with one number per column, constrains the
-        second label of ``classes_``. Columns are given by name or number, attributes of dicts by
-        name; attributes are 0 where they are absent. The constraint applies to every position of
-        the window. Missing values are not ordered.
+        second label of ``classes_``. Columns are given by name, or by a number that counts features
+        only, without the columns of groups and parents; attributes of dicts by name. Attributes are
+        0 where they are absent. The constraint applies to every position of the window. Missing
+        values are not ordered.
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
         Groups of columns that may interact: all splits on a path from the root to a leaf use
         columns of one group. Columns in no group form one more group. "pairwise": any two columns;

@@ -261,7 +261,7 @@ def test_constraints_of_columns(table, tmp_path, capsys):
     assert hedgerow.load(place).interaction_constraints == "no_interactions"
     wrong = ["--set", 'monotone_constraints={"sped": {"2": 1}}']
     message = complaint(capsys, "train", table, "-m", place, *columns, *wrong)
-    assert "names the column 'sped', which X does not have; did you mean speed?" in message
+    assert "names 'sped', which is not a feature of X; did you mean speed?" in message
 
 
 def test_a_position_is_explained(table, model, capsys):

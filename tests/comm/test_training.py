@@ -407,7 +407,12 @@ def test_workers_that_know_no_label_or_do_not_count(make, tmp_path):
 
 def test_other_columns_on_another_worker():
     parts = [X[0]], [X[0][:, :3]]
-    with pytest.raises(ValueError, match=r"X of worker \d has \d columns, but that of worker \d"):
+    message = r"X of worker \d has \d features, but X of worker \d has \d; all parts of the data"
+    with pytest.raises(ValueError, match=message):
+        ThreadComm.run(2, lambda comm: make_trees().fit(parts[comm.rank], Y[:1], comm=comm))
+    parts = [X[0]], [[{"a": 1}] * len(X[0])]
+    message = r"X of worker \d has .*, but X of worker \d has .*; all parts .* same form"
+    with pytest.raises(ValueError, match=message):
         ThreadComm.run(2, lambda comm: make_trees().fit(parts[comm.rank], Y[:1], comm=comm))
 
 

@@ -179,7 +179,7 @@ def test_numbers_as_objects_are_no_categories(value):
     message = f"column 'a' of X holds numbers such as {value!r} as Python objects, which would be"
     refuses(TypeError, message, frame)
     parts = [frame[:2].astype({"a": "category"}), frame[2:]]
-    refuses(TypeError, "column 'a' of X[0] holds numbers such as", parts)
+    refuses(TypeError, "column 'a' of X holds numbers such as", parts)
     frame.loc[3] = ["x"]
     assert len(encode(frame).categorical[0].categories) == 3
     assert len(encode(frame[:3].astype("category")).categorical[0].categories) == 2

@@ -123,12 +123,47 @@ def test_a_model_remembers_it(make, tmp_path):
             0,
             "group 0 occurs again at row 2 after it began at row 0",
         ),
-        (pd.DataFrame({"s": ["a", None], "f": [1, 2]}), "s", "groups has no id (None or NaN) at"),
+        (
+            pd.DataFrame({"s": ["a", None], "f": [1, 2]}),
+            "s",
+            "column 's' has no group id (None or NaN) at row 1; every row needs one",
+        ),
+        (
+            np.array([[1, 0.0], [2, np.nan]]),
+            -1,
+            "column -1 has no group id (None or NaN) at row 1; every row needs one",
+        ),
+        (
+            np.ma.masked_equal([[1, 0], [2, 9]], 9),
+            1,
+            "column 1 has no group id (None or NaN) at row 1; every row needs one",
+        ),
+        ([[1, 0], [1, None]], 1, "column 1 has no group id (None or NaN) at row 1; every row"),
+        ([[0, 1.0, 2.0], [0, 1.0, "a"]], 0, "X has 'a' at position 1, column 2, where a number"),
+        ([[1.0, 0, "a"], [1.0, 0, 1.0]], -2, "X has 'a' at position 0, column 2, where a number"),
+        (
+            np.array([[0, 1.0, None], [0, "a", 1.0]], object),
+            0,
+            "X has 'a' at position 1, column 1, where a number",
+        ),
+        ([[0, 1.0, 2.0], [0, 1.0]], 0, "position 1 has 2 columns but position 0 has 3; every"),
+        ([np.ones((2, 3)), np.ones((2, 2))], 0, "X[1] has 2 columns but X[0] has 3; every"),
+        (
+            [sparse.csr_array(np.ones((2, 3))), sparse.csr_array(np.ones((2, 2)))],
+            0,
+            "X[1] has 2 columns but X[0] has 3; every",
+        ),
     ],
 )
 def test_bad_group_columns(table, group_column, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         encode(table, group_column=group_column)
+
+
+def test_ids_that_are_not_hashable():
+    message = "column 's' holds a group id that is not hashable: "
+    with pytest.raises(TypeError, match=message):
+        encode(pd.DataFrame({"s": [["a"], ["b"]], "f": [1, 2]}), group_column="s")
 
 
 def test_many_columns_are_not_all_listed():

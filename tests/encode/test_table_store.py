@@ -77,7 +77,13 @@ def test_what_is_refused():
             store.finish()
         store.append(pa.table({"x": [1.0]}), [0, 1], ["a"])
         store.append(pa.table({"x": [1.0]})[:0], [0], [])
-        with pytest.raises(ValueError, match="a later one has different columns from the first"):
+        with pytest.raises(ValueError, match="this part has different columns from the first"):
             store.append(pa.table({"z": [1.0]}), [0, 1], ["b"])
+        message = (
+            "the first part of X has 1 feature, but this part has 2; all parts of the data need "
+            "the same columns"
+        )
+        with pytest.raises(ValueError, match=message):
+            store.append(pa.table({"x": [1.0], "z": [1.0]}), [0, 1], ["b"])
         with pytest.raises(ValueError, match="column 'x' is numeric in the first part of X but te"):
             store.append(pa.table({"x": ["1"]}), [0, 1], ["b"])

@@ -90,9 +90,10 @@ def test_masks_of_parts_and_of_integers():
 def test_masks_where_nothing_can_be_missing(make):
     ids = np.ma.masked_array(GROUPS, mask=GROUPS == 1)
     row = np.flatnonzero(GROUPS == 1)[0]
-    message = f"groups has no id (None or NaN) at row {row}; every row needs one"
+    where = f"(None or NaN) at row {row}; every row needs one"
+    message = f"groups has no id {where}"
     refuses(ValueError, message, make().fit, ROWS, LABELS, groups=ids)
-    columns = np.ma.column_stack([ids, ROWS])
+    columns, message = np.ma.column_stack([ids, ROWS]), f"column 0 has no group id {where}"
     refuses(ValueError, message, make(group_column=0).fit, columns, LABELS)
     weights = np.ma.masked_array(np.ones(len(ROWS)), mask=GROUPS == 1)
     with pytest.raises(ValueError, match=r"sample_weight is not an array .* some of its values"):

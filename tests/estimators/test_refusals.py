@@ -166,7 +166,7 @@ def test_bad_init(make, estimator):
     for init in ({}, other()):
         message = f"init is of type {type(init).__name__}; expected a fitted {name}"
         refuses(TypeError, message, make().fit, X, Y, init=init)
-    message = f"this {name} is not fitted yet; call fit before using it"
+    message = "init is not fitted yet; fit it first, or leave init out"
     refuses(NotFittedError, message, make().fit, X, Y, init=make())
 
 

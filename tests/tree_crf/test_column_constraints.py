@@ -247,14 +247,14 @@ DIRECTIONS = f"{DIRECTION}, or a dict with one of these for each label"
         ({"temp": {"fever": 2}}, rf"\['temp'\]\['fever'\] is 2; {DIRECTION}$"),
         ([1, 0.5, 0], rf"monotone_constraints\[1\] is 0.5; {DIRECTION}$"),
         ({1.5: 1}, "has the column 1.5; expected the name or the number of a column"),
-        ({"tmep": {"fever": 1}}, "the column 'tmep', which X does not have; did you mean temp?"),
-        ({"xyz": {"fever": 1}}, "'xyz', which X does not have; its columns are temp, pulse, no"),
-        ({3: {"fever": 1}}, "names the column 3, which X does not have"),
-        ({-1: {"fever": 1}}, "names the column -1, which X does not have"),
+        ({"tmep": {"fever": 1}}, "'tmep', which is not a feature of X; did you mean temp?"),
+        ({"xyz": {"fever": 1}}, "'xyz', which is not a feature of X; its features are temp, pu"),
+        ({3: {"fever": 1}}, "names 3, which is not a feature of X; its features are temp, pu"),
+        ({-1: {"fever": 1}}, "names -1, which is not a feature of X"),
         ({"temp": {"fevr": 1}}, r"\['temp'\] has the unknown label 'fevr'; known labels: 'chill'"),
         ({"temp": 1}, r"\['temp'\] is 1, but y has 3 labels, so it must name the labels"),
         ([1, 0, 0], r"expected a dict such as {'well': 1}, with a direction for one or more"),
-        ([1, 0], "has 2 directions, but X has 3 columns; pass one for each, or a dict by column"),
+        ([1, 0], "has 2 directions, but X has 3 features; pass one for each, or a dict by feature"),
         ({"temp": {"fever": 1}, 0: {"well": 1}}, "has the column 'temp' twice, by name and by nu"),
         ({"temp": dict.fromkeys(NAMES, 1)}, r"\['temp'\] has the direction 1 for every label, wh"),
     ],
@@ -271,7 +271,7 @@ def test_monotone_constraints_that_are_wrong(value, message):
         (3, "interaction_constraints is 3; expected a list of groups of columns"),
         (["temp"], r"interaction_constraints\[0\] is 'temp'; expected a group of columns, such"),
         ([["temp", None]], r"interaction_constraints\[0\] has the column None; expected the name"),
-        ([["temp", "puls"]], "the column 'puls', which X does not have; did you mean pulse?"),
+        ([["temp", "puls"]], "names 'puls', which is not a feature of X; did you mean pulse?"),
     ],
 )
 def test_interaction_constraints_that_are_wrong(value, message):
@@ -279,16 +279,28 @@ def test_interaction_constraints_that_are_wrong(value, message):
         make(interaction_constraints=value).fit(FRAMES, Y)
 
 
+def test_the_column_of_groups_is_not_a_feature():
+    table = pd.concat([frame.assign(g=s)[["g", *frame]] for s, frame in enumerate(FRAMES)])
+    for value, message in (
+        ({"g": {"fever": 1}}, "names 'g', which is not a feature of X; its features are temp, pu"),
+        ({3: {"fever": 1}}, "names 3, which is not a feature of X; its features are temp, pu"),
+        ([0, 1, 0, 0], "has 4 directions, but X has 3 features; pass one for each"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(monotone_constraints=value, group_column="g").fit(table, np.concatenate(Y))
+
+
 def test_columns_that_have_no_names_and_columns_of_text():
     with pytest.raises(ValueError, match="'temp', but X has no column names; pass the number of"):
         make(interaction_constraints=[["temp"]]).fit(X, Y)
-    with pytest.raises(ValueError, match="names the column 3, which X does not have; its columns"):
+    with pytest.raises(ValueError, match="3, which is not a feature of X; its features are 0 to 2"):
         make(monotone_constraints={3: {"fever": 1}}).fit(X, Y)
     frames = [frame.assign(ward="north") for frame in FRAMES]
-    with pytest.raises(ValueError, match="names 'ward', which holds text, and text has no order"):
-        make(monotone_constraints={"ward": {"fever": 1}}).fit(frames, Y)
+    for ward in ("ward", 3):
+        with pytest.raises(ValueError, match="names the feature 'ward', which holds text, and"):
+            make(monotone_constraints={ward: {"fever": 1}}).fit(frames, Y)
     dicts = [[{"word": "a", "temp": 1.0}] * len(labels) for labels in Y]
-    with pytest.raises(ValueError, match="names 'word', which holds text, and text has no order"):
+    with pytest.raises(ValueError, match="names the feature 'word', which holds text, and text"):
         make(monotone_constraints={"word": {"fever": 1}}).fit(dicts, Y)
     with pytest.raises(ValueError, match="is a list, but X has named attributes, not numbered"):
         make(monotone_constraints=[1, 0]).fit(dicts, Y)

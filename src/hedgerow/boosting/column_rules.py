@@ -216,8 +216,8 @@ class _Names:
         if n_given != self._schema.n_features:
             raise ValueError(
                 f"{self._parameter} has {count_of(n_given, 'direction')}, but X has "
-                f"{count_of(self._schema.n_features, 'column')}; pass one for each, or a dict by "
-                "column"
+                f"{count_of(self._schema.n_features, 'feature')}; pass one for each, or a dict by "
+                "feature"
             )
 
     def find(self, column: Column) -> NDArray[np.int64]:
@@ -232,19 +232,23 @@ class _Names:
         ]
         if not found:
             keys = {part for name in self._attributes for part in (name, name.partition(":")[0])}
-            raise self._unknown(column, "attribute", sorted(keys))
+            # Attributes of held-out sequences alone are in X too.
+            what = f"the attribute {column!r}, which does not occur in training"
+            raise self._unknown(what, column, "the attributes", sorted(keys))
         return np.array(found, np.int64)
 
     def check_numeric(self, column: Column, found: NDArray[np.int64]) -> None:
         """Raise ValueError unless it is a numeric column, or one attribute."""
         if self._schema.kind == "columns":
-            is_numeric = self._schema.numeric[self._number(column)]
+            number, names = self._number(column), self._schema.names
+            is_numeric = self._schema.numeric[number]
+            column = column if names is None else names[number]
         else:
             is_numeric = [self._attributes[number] for number in found] == [column]
         if not is_numeric:
             raise ValueError(
-                f"{self._parameter} names {column!r}, which holds text, and text has no order; "
-                "name numeric columns, or encode its categories as numbers"
+                f"{self._parameter} names the feature {column!r}, which holds text, and text has "
+                "no order; name numeric features, or encode its categories as numbers"
             )
 
     def _number(self, column: Column) -> int:
@@ -256,16 +260,15 @@ class _Names:
             return column
         if isinstance(column, str) and names is None:
             raise ValueError(
-                f"{self._parameter} names the column {column!r}, but X has no column names; pass "
-                "the number of the column, or a DataFrame"
+                f"{self._parameter} names the feature {column!r}, but X has no column names; pass "
+                "the number of the feature, or a DataFrame"
             )
         known = [f"0 to {n_columns - 1}"] if names is None else list(names)
-        raise self._unknown(column, "column", known)
+        raise self._unknown(
+            f"{column!r}, which is not a feature of X", column, "its features", known
+        )
 
-    def _unknown(self, column: Column, kind: str, known: list[str]) -> ValueError:
+    def _unknown(self, what: str, column: Column, kind: str, known: list[str]) -> ValueError:
         shown = ", ".join(known[:MAX_SHOWN]) + (", ..." if len(known) > MAX_SHOWN else "")
-        # Attributes of held-out sequences alone are in X too.
-        of_X = kind == "column"
-        why = "X does not have" if of_X else "does not occur in training"
-        hint = suggest(str(column), known) or f"; {'its' if of_X else 'the'} {kind}s are {shown}"
-        return ValueError(f"{self._parameter} names the {kind} {column!r}, which {why}{hint}")
+        hint = suggest(str(column), known) or f"; {kind} are {shown}"
+        return ValueError(f"{self._parameter} names {what}{hint}")

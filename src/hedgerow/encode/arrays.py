@@ -20,12 +20,15 @@ ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames 
 NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 
-def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
-    """Concatenate 2-D arrays, or nested lists of numbers, one per sequence."""
-    arrays = [to_matrix(block, name_of(s, flat)) for s, block in enumerate(blocks)]
+def read_arrays(blocks: Sequence[Any], flat: bool, apart: Sequence[int] = ()) -> Sequences:
+    """Concatenate 2-D arrays, or nested lists of numbers, one per sequence.
+
+    `apart` are the numbers of the columns of X that were split off: messages count them too.
+    """
+    arrays = [to_matrix(block, name_of(s, flat), apart) for s, block in enumerate(blocks)]
     n_features = arrays[0].shape[1]
     for s, array in enumerate(arrays):
-        check_same_count(array.shape[1], n_features, s)
+        check_same_count(array.shape[1], n_features, s, len(apart))
     dtype = common_dtype(array.dtype for array in arrays)
     if len(arrays) == 1:
         dense = np.ascontiguousarray(arrays[0], dtype=dtype)
@@ -87,21 +90,27 @@ def common_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
     return common
 
 
-def check_same_count(n_columns: int, expected: int, sequence: int) -> None:
-    """Raise ValueError unless a sequence has as many columns as the first."""
+def check_same_count(n_columns: int, expected: int, sequence: int, n_apart: int = 0) -> None:
+    """Raise ValueError unless a sequence has as many columns as the first.
+
+    `n_apart` is the number of columns that were split off both.
+    """
     if n_columns != expected:
         raise ValueError(
-            f"X[{sequence}] has {count_of(n_columns, 'column')} but X[0] has {expected}; "
-            "every sequence needs the same columns"
+            f"X[{sequence}] has {count_of(n_columns + n_apart, 'column')} but X[0] has "
+            f"{expected + n_apart}; every sequence needs the same columns"
         )
 
 
-def to_matrix(block: Any, where: str) -> NDArray[Any]:
-    """Turn one array, or nested lists, into a 2-D array of numbers."""
+def to_matrix(block: Any, where: str, apart: Sequence[int] = ()) -> NDArray[Any]:
+    """Turn one array, or nested lists, into a 2-D array of numbers.
+
+    For `apart` see `read_arrays`.
+    """
     try:
         matrix = np.asarray(_fill_masked(block))
     except ValueError as error:
-        raise _ragged(block, where, str(error)) from None
+        raise _ragged(block, where, len(apart), str(error)) from None
     check_two_dimensional(matrix, where)
     kind = matrix.dtype.kind
     if kind in NUMERIC_KINDS:
@@ -112,9 +121,9 @@ def to_matrix(block: Any, where: str) -> NDArray[Any]:
             "pass real and imaginary parts as two columns"
         )
     if kind == "O":
-        return _to_floats(matrix, where)
+        return _to_floats(matrix, where, apart)
     if kind in "UST":
-        raise _bad_cell(block, where)
+        raise _bad_cell(block, where, apart)
     raise TypeError(f"{where} has dtype {matrix.dtype}; expected numbers: convert it first")
 
 
@@ -129,20 +138,21 @@ def _fill_masked(block: Any) -> Any:
     return filled
 
 
-def _to_floats(matrix: NDArray[Any], where: str) -> NDArray[np.float64]:
+def _to_floats(matrix: NDArray[Any], where: str, apart: Sequence[int]) -> NDArray[np.float64]:
     """Objects that are all numbers; None becomes NaN."""
     if any(issubclass(cls, NO_NUMBERS) for cls in set(map(type, matrix.ravel().tolist()))):
-        raise _bad_cell(matrix, where)
+        raise _bad_cell(matrix, where, apart)
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _bad_cell(matrix, where) from None
+        raise _bad_cell(matrix, where, apart) from None
 
 
-def _bad_cell(rows: Any, where: str) -> Exception:
+def _bad_cell(rows: Any, where: str, apart: Sequence[int]) -> Exception:
     """Name the first cell that is not a number."""
     lists = (row.tolist() if isinstance(row, np.ndarray) else row for row in rows)
-    cells = ((t, column, cell) for t, row in enumerate(lists) for column, cell in enumerate(row))
+    columns = np.delete(np.arange(len(rows[0]) + len(apart)), apart).tolist()  # their numbers in X
+    cells = ((t, *each) for t, row in enumerate(lists) for each in zip(columns, row, strict=True))
     position, column, cell = next(place for place in cells if _why_no_number(place[2]))
     error = ValueError if isinstance(cell, str | bytes) else TypeError
     return error(
@@ -163,7 +173,7 @@ def _why_no_number(cell: Any) -> str | None:
     return None
 
 
-def _ragged(rows: Any, where: str, reason: str) -> Exception:
+def _ragged(rows: Any, where: str, n_apart: int, reason: str) -> Exception:
     """Name the first position whose row differs in length from the first row."""
     per_sequence = ". If X is a list of 1-D sequences: Reshape your data, [[value] for value in x]"
     hint = per_sequence if where == "X" else ""
@@ -176,7 +186,8 @@ def _ragged(rows: Any, where: str, reason: str) -> Exception:
             )
         if len(row) != len(rows[0]):
             return ValueError(
-                f"{where} is ragged: position {position} has {count_of(len(row), 'column')} but "
-                f"position 0 has {len(rows[0])}; every position needs the same columns" + hint
+                f"{where} is ragged: position {position} has "
+                f"{count_of(len(row) + n_apart, 'column')} but position 0 has "
+                f"{len(rows[0]) + n_apart}; every position needs the same columns{hint}"
             )
     return ValueError(f"{where} is not a 2-D block of numbers: {reason}")

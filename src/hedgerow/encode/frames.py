@@ -57,7 +57,7 @@ def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
         if numeric[-1]:
             numbers.append([_to_numbers(series) for series in column])
         else:
-            categorical.append(_to_categorical(column, flat))
+            categorical.append(_to_categorical(column))
     named = all(isinstance(name, str) for name in names)
     schema = Schema(
         "columns",
@@ -169,15 +169,15 @@ def _to_dense(columns: Sequence[Sequence[NDArray[Any]]], n_positions: int) -> ND
     return dense
 
 
-def _to_categorical(column: Column, flat: bool) -> Categorical:
+def _to_categorical(column: Column) -> Categorical:
     """Encode the values of a text column as strings, with sorted categories."""
     name = str(column[0].name)
     try:
         distinct, codes = _code_apart(column)
     except TypeError as error:
         raise TypeError(
-            f"column {name!r} of {name_of(0, flat)} holds values that are not hashable ({error}); "
-            "expected numbers, bools, strings or categories: convert it first"
+            f"column {name!r} of X holds values that are not hashable ({error}); expected numbers, "
+            "bools, strings or categories: convert it first"
         ) from None
     strings = [None if is_missing(value) else category_of(value) for value in distinct]
     categories = sorted({string for string in strings if string is not None})
@@ -185,7 +185,7 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     ranks = np.array([rank.get(string, -1) for string in strings], np.int32)
     values = [value for value, string in zip(distinct, strings, strict=True) if string is not None]
     if any(series.dtype == nw.Object for series in column):
-        _check_objects(values, name, flat)
+        _check_objects(values, name)
     kind = kind_of_values(values)
     numbers = values if kind == "numbers" else filter(is_number, values)
     spellings = {category_of(value): other_spellings(value) for value in numbers}
@@ -193,21 +193,20 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     return Categorical(name, ranks[codes], categories, kind, spellings, declared)
 
 
-def _check_objects(values: list[Any], name: str, flat: bool) -> None:
+def _check_objects(values: list[Any], name: str) -> None:
     """Raise an error for Python objects that would not be categories in a typed column."""
     for value in values:
         if isinstance(value, NO_CATEGORIES):
             raise TypeError(
-                f"column {name!r} of {name_of(0, flat)} holds {value!r}; expected numbers, bools, "
-                "strings or categories: convert it first"
+                f"column {name!r} of X holds {value!r}; expected numbers, bools, strings or "
+                "categories: convert it first"
             )
     if all(map(is_number, values)):
         fractions = [v for v in values if not isinstance(v, Integral) and float(v) % 1]
         if fractions:
             raise TypeError(
-                f"column {name!r} of {name_of(0, flat)} holds numbers such as {fractions[0]!r} as "
-                "Python objects, which would be categories; convert it to a numeric dtype, or to "
-                "strings"
+                f"column {name!r} of X holds numbers such as {fractions[0]!r} as Python objects, "
+                "which would be categories; convert it to a numeric dtype, or to strings"
             )
 
 

@@ -35,8 +35,8 @@ def read_groups(
     -------
     offsets : (S + 1,) int64
     """
-    ids = _read_ids(groups, n_rows, "row", table)
-    numbers = _to_numbers(ids, "row")
+    ids = _read_ids(groups, n_rows, "row", table, group_column)
+    numbers = _to_numbers(ids, "row", group_column)
     starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
     first_start: dict[Any, int] = {}
     for number, row in zip(numbers[starts].tolist(), starts.tolist(), strict=True):
@@ -81,9 +81,11 @@ def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
     return rank[numbers.ravel()]
 
 
-def _read_ids(groups: Any, n_items: int, item: str, table: str = "X") -> NDArray[Any] | list[Any]:
+def _read_ids(
+    groups: Any, n_items: int, item: str, table: str = "X", group_column: str | int | None = None
+) -> NDArray[Any] | list[Any]:
     """Ids of all items; checks their number."""
-    ids = _to_ids(groups, item, table)
+    ids = _to_ids(groups, item, table, group_column)
     if len(ids) != n_items:
         raise ValueError(
             f"groups has {count_of(len(ids), 'id')} but {table} has {count_of(n_items, item)}; "
@@ -105,7 +107,9 @@ def _cure(group_column: str | int | None, table: str) -> str:
     )
 
 
-def _to_ids(groups: Any, item: str = "row", table: str = "X") -> NDArray[Any] | list[Any]:
+def _to_ids(
+    groups: Any, item: str = "row", table: str = "X", group_column: str | int | None = None
+) -> NDArray[Any] | list[Any]:
     if isinstance(groups, str | bytes | dict) or not (
         isinstance(groups, Iterable) or hasattr(groups, "__array__")
     ):
@@ -119,10 +123,11 @@ def _to_ids(groups: Any, item: str = "row", table: str = "X") -> NDArray[Any] | 
     if isinstance(series, nw.Series):
         missing = series.is_null().to_numpy()
         if missing.any():
-            raise _missing(int(missing.argmax()), item)
+            raise _missing(int(missing.argmax()), item, group_column)
         groups = series.to_numpy()
     elif np.ma.is_masked(groups):
-        raise _missing(int(np.ma.getmaskarray(groups).ravel().argmax()), item)
+        number = int(np.ma.getmaskarray(groups).ravel().argmax())
+        raise _missing(number, item, group_column)
     elif hasattr(groups, "__array__"):
         groups = np.asarray(groups)
     if not isinstance(groups, np.ndarray):
@@ -132,23 +137,31 @@ def _to_ids(groups: Any, item: str = "row", table: str = "X") -> NDArray[Any] | 
     return groups.tolist() if groups.dtype.kind == "O" else groups
 
 
-def _to_numbers(ids: NDArray[Any] | list[Any], item: str) -> NDArray[Any]:
+def _to_numbers(
+    ids: NDArray[Any] | list[Any], item: str, group_column: str | int | None = None
+) -> NDArray[Any]:
     """Ids that NumPy can compare; Python objects become codes."""
     if isinstance(ids, list):
         try:
             distinct, codes = code_values(in_blocks(ids))
         except TypeError as error:
-            raise TypeError(f"groups holds an id that is not hashable: {error}") from None
+            holds = "groups holds an id"
+            if group_column is not None:
+                holds = f"column {group_column!r} holds a group id"
+            raise TypeError(f"{holds} that is not hashable: {error}") from None
         for code, value in enumerate(distinct):
             if is_missing(value):
-                raise _missing(int((codes == code).argmax()), item)
+                raise _missing(int((codes == code).argmax()), item, group_column)
         return codes
     if ids.dtype.kind in "fmM":
         missing = np.isnan(ids)
         if missing.any():
-            raise _missing(int(missing.argmax()), item)
+            raise _missing(int(missing.argmax()), item, group_column)
     return ids
 
 
-def _missing(number: int, item: str) -> ValueError:
-    return ValueError(f"groups has no id (None or NaN) at {item} {number}; every {item} needs one")
+def _missing(number: int, item: str, group_column: str | int | None) -> ValueError:
+    lacks = "groups has no id"
+    if group_column is not None:
+        lacks = f"column {group_column!r} has no group id"
+    return ValueError(f"{lacks} (None or NaN) at {item} {number}; every {item} needs one")

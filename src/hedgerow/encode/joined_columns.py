@@ -16,10 +16,15 @@ __all__ = ["check_same_schema", "join_categories"]
 
 def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> None:
     """Raise ValueError unless the data `here` have the same columns as the data `there`."""
-    if first.kind != other.kind or first.n_features != other.n_features:
+    if first.kind != other.kind:
         raise ValueError(
-            f"{there} has {_describe(first)}, but {here} {_describe(other)}; all parts of the data "
-            "need the same form"
+            f"{there} has {_describe(first)}, but {here} has {_describe(other)}; all parts of the "
+            "data need the same form"
+        )
+    if first.n_features != other.n_features:
+        raise ValueError(
+            f"{there} has {count_of(first.n_features, 'feature')}, but {here} has "
+            f"{other.n_features}; all parts of the data need the same columns"
         )
     if first.names != other.names:
         names = first.column_names(), other.column_names()
@@ -38,7 +43,7 @@ def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> No
 
 def _describe(schema: Schema) -> str:
     kind = "dicts or attribute strings"
-    return kind if schema.kind == "items" else count_of(schema.n_features, "column")
+    return kind if schema.kind == "items" else count_of(schema.n_features, "feature")
 
 
 def join_categories(mine: Categorical, everybodys: Sequence[Categorical]) -> Categorical:

@@ -150,7 +150,7 @@ def _read_flat(
         groups = list(groups)
     # Checking groups is cheap, so errors are found before X is copied.
     offsets = None if groups is None else read_groups(groups, n_rows, group_column)
-    sequences = _read_columns(form, [block], flat=True)
+    sequences = _read_columns(form, [block], apart, flat=True)
     if offsets is not None:
         ids = name_groups(groups, offsets)
         sequences = replace(sequences, offsets=offsets)
@@ -181,10 +181,10 @@ def _read_list(
             parents, sequences = take_out_key(sequences, apart[PARENTS])
         return read_items(sequences, index, grow), parents
     if not apart:
-        return _read_columns(form, sequences, flat=False), None
+        return _read_columns(form, sequences, apart, flat=False), None
     split = [split_off(each, apart, f"X[{number}]") for number, each in enumerate(sequences)]
     columns = [found[PARENTS] for found, _ in split] if PARENTS in apart else None
-    return _read_columns(form, [rest for _, rest in split], flat=False), columns
+    return _read_columns(form, [rest for _, rest in split], apart, flat=False), columns
 
 
 def _settle_all(sequences: list[Any]) -> Form:
@@ -205,12 +205,15 @@ def _settle_all(sequences: list[Any]) -> Form:
     return first
 
 
-def _read_columns(form: Form, blocks: list[Any], flat: bool) -> Sequences:
+def _read_columns(
+    form: Form, blocks: list[Any], apart: dict[Role, str | int], flat: bool
+) -> Sequences:
+    """Read blocks of columns, without those that were split off, `apart`."""
     if form == "frame":
         return read_frames(blocks, flat)
     if form == "sparse":
-        return read_sparse(blocks, flat)
-    return read_arrays(blocks, flat)
+        return read_sparse(blocks, flat, len(apart))
+    return read_arrays(blocks, flat, [int(number) for number in apart.values()])
 
 
 def _read_stack(stack: np.ndarray[Any, np.dtype[Any]]) -> Sequences:

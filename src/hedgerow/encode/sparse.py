@@ -12,11 +12,14 @@ from hedgerow.encode.forms import name_of
 from hedgerow.sequences import MAX_FEATURES, Schema, Sequences, SparseRows
 
 
-def read_sparse(blocks: Sequence[Any], flat: bool) -> Sequences:
-    """Concatenate sparse matrices, one per sequence."""
+def read_sparse(blocks: Sequence[Any], flat: bool, n_apart: int = 0) -> Sequences:
+    """Concatenate sparse matrices, one per sequence.
+
+    `n_apart` is the number of columns of X that were split off: messages count them too.
+    """
     n_features = int(blocks[0].shape[1])
     for s, block in enumerate(blocks):
-        check_same_count(int(block.shape[1]), n_features, s)
+        check_same_count(int(block.shape[1]), n_features, s, n_apart)
         _check_real(block, name_of(s, flat))
     if n_features > MAX_FEATURES:
         raise ValueError(

@@ -89,7 +89,7 @@ class TableStore:
         part = read_frames([nw.from_native(frame, eager_only=True)], flat=True)
         if self._schema is None:
             self._schema = part.schema
-        check_same_schema(self._schema, part.schema, "the first part of X", "a later one")
+        check_same_schema(self._schema, part.schema, "the first part of X", "this part")
         if part.dense is not None:
             self._write(part.dense)
         self._categorical.append(part.categorical)

@@ -104,9 +104,9 @@ class BaseTraining:
         reader = clone(self.unfitted)
         if raw.X_base is None and reader.queries is None and labelled.queries is not None:
             reader.queries = clone(labelled.queries)
-        raw, _ = data_of_base(raw, labelled.sequences, self.group_column, self.parents)
-        with of_base():
-            base = reader.read_labelled(raw, labelled.labels, labelled.comm)
+        own, _ = data_of_base(raw, labelled.sequences, self.group_column, self.parents)
+        with of_base(raw.X_base):
+            base = reader.read_labelled(own, labelled.labels, labelled.comm)
         check_same_positions(base.sequences, labelled.sequences)
         return replace(labelled, base=base)
 

@@ -32,7 +32,7 @@ def share_columns(
             return number_by_count(sequences, index)
         return sequences, index
     for rank, schema in enumerate(comm.gather(sequences.schema)):
-        here = f"that of worker {comm.rank}"
+        here = f"X of worker {comm.rank}"
         check_same_schema(schema, sequences.schema, f"X of worker {rank}", here)
     if sequences.schema.kind == "items":
         return _share_attributes(sequences, index, comm)
