@@ -81,7 +81,8 @@ class LinearCRF(Estimator):
     ancestors : int, default 0
         Number of ancestors whose attributes a position also gets, in data with `parents`: 1, those
         of the parent, such as ``word=the[parent]``; 2, also ``word=the[grandparent]``, then
-        ``word=the[parent^3]`` and so on. X is not changed, but the number of attributes grows.
+        ``word=the[parent^3]`` and so on, up to 255. X is not changed, but the number of attributes
+        grows.
     all_pairs : bool, default False
         Give every attribute a weight for every label, as CRF++ and Wapiti do (CRFsuite's
         ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``). False: only for

@@ -64,7 +64,10 @@ STYLE = """<style>
 
 
 class Bar(NamedTuple):
-    """A cell with a bar: a share of half the width, to the right if above 0, else to the left."""
+    """A cell with a bar that begins in the middle; its length is a share of half the width.
+
+    It goes to the right if the share is above 0, to the left if below.
+    """
 
     share: float
 

@@ -103,7 +103,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         self.parents_column = parents_column
 
     def __sklearn_tags__(self) -> Tags:
-        """Tags for scikit-learn: those of the transformer, and that lists are accepted."""
+        """Tags for scikit-learn: those of the transformer, and that X need not be 2-D."""
         tags: Tags = super().__sklearn_tags__()
         own = get_tags(self.transformer)
         tags.estimator_type, tags.transformer_tags = "transformer", TransformerTags()

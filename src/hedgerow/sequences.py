@@ -125,7 +125,7 @@ class SparseRows:
     indices : (nnz,) int32
         Column of each entry.
     values : (nnz,) float64 or None
-        Value of each entry; None says that all are one.
+        Value of each entry; None: all are 1.
     n_columns : int
         Number of columns.
     """
@@ -392,9 +392,9 @@ class Sequences:
 def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
     """Divide sequences into runs of up to this many positions.
 
-    Yields for each run the number of its first sequence, and that after its last. A single sequence
-    may be longer. If there are no sequences, as on a worker whose sequences are all held out, there
-    is one empty run.
+    Yields for each run the number of its first sequence, and the number after that of its last
+    sequence. A single sequence may be longer. If there are no sequences, as on a worker whose
+    sequences are all held out, there is one empty run.
     """
     first, n_sequences = 0, len(offsets) - 1
     if n_sequences == 0:

@@ -17,11 +17,12 @@ PARAMETERS = """
 decode : {"auto", "viterbi", "marginal"}, default "auto"
     The decoder: "viterbi" finds the most probable labelling of each sequence as a whole; "marginal"
     finds the most probable label of each position. "auto" chooses the one with the higher accuracy
-    on the last `eval_set`, or on the training sequences that are held out. Without either:
-    "marginal" for objectives of the marginals, "viterbi" for "max_margin", and for the likelihood
-    and the softmax margin "viterbi" if labels look like chunks (B-NP, I-NP, O); otherwise a short
-    trial on the training sequences decides, see the guide "Which decoder?". ``decode_`` is the
-    decoder that was chosen.
+    on the last `eval_set`, or on the training sequences that are held out. Without either, it
+    depends on the objective: "viterbi" for "max_margin", "marginal" for all others except
+    "likelihood" and "softmax_margin". For these two it is "viterbi" if labels look like chunks
+    (B-NP, I-NP, O), or if it is significantly more accurate in a short trial on the training
+    sequences, otherwise "marginal"; see the guide "Which decoder?". ``decode_`` is the decoder that
+    was chosen.
 early_stopping_rounds : int or None, default None
     Early stopping: stop if the metric on the `eval_set`, the last one if there are several, has not
     improved for this many rounds or iterations, and keep the model of the best one. Without an
@@ -51,7 +52,7 @@ order : int, default 1
     Number of previous labels that a label depends on directly. 1: every pair of neighbouring
     labels has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
     one; the time grows with the number of patterns, not with a power of the number of labels. 0:
-    labels do not depend on each other, which makes boosted trees LogitBoost.
+    labels do not depend on each other; a `TreeCRF` is then LogitBoost.
 min_pattern_count : int, default 0
     Leave out label patterns that occur fewer times than this in training. With 0, order 1 has all
     pairs of labels; with 1, only the pairs that occur.
@@ -91,7 +92,8 @@ queries : hedgerow.relational.RelationalFeatures or None, default None
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
-    P(y_t | labels before) of the likelihood is multiplied by the weight. All labels must be known.
+    P(y_t | labels before) of the likelihood is multiplied by the weight. Not
+    supported with missing labels.
 label_costs : "hamming", float, dict or matrix, default "hamming"
     Costs of errors for the objective "softmax_margin" (or "max_margin"). "hamming": 1 for each
     error. A number: that much for each error. ``{"A": 5}``: 5 for any other label where "A" is
@@ -105,7 +107,7 @@ f1_labels : list of labels or None, default None
 f1_average : {"macro", "micro"}, default "macro"
     "macro": the mean of the F1 of these labels. "micro": one F1 from the sums of their counts.
 n_jobs : int or None, default None
-    Number of threads; None or -1 means all cores. The result does not depend on it.
+    Number of threads; None or -1 means all cores, -2 all but one. The result does not depend on it.
 verbose : int, default 0
     1: show progress, as a bar in a terminal or notebook, otherwise in lines. 2: always in lines.
 """

@@ -90,16 +90,16 @@ class TreeCRF(Estimator):
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0
-        Number of positions before and after the current one that trees can split on; a pair:
-        (before, after). No values are copied, so the data take no additional memory. Only the
+        Number of positions before and after the current one that trees can split on, up to 255; a
+        pair: (before, after). No values are copied, so the data take no additional memory. Only the
         histograms used in training grow with the window: per thread up to 8 (``max_bins`` + 1)
         (``max_leaves`` - 1) bytes per column and position of the window, 60 KiB by default; with
         ``max_depth`` alone, ``max_depth`` replaces ``max_leaves`` - 1. For more than 10^7 positions
         it is twice that. Columns with one dominant value take less.
     ancestors : int, default 0
         Number of ancestors of a position that trees can split on, in data with `parents`: 1 is the
-        parent, 2 also the grandparent, and so on. No values are copied. (`window` is about
-        neighbours in the order of the sequence.) Ancestors beyond a root are "outside", like
+        parent, 2 also the grandparent, and so on, up to 255. No values are copied. (`window` is
+        about neighbours in the order of the sequence.) Ancestors beyond a root are "outside", like
         positions beyond the ends of a sequence. Such features are named ``tag[parent]``,
         ``tag[grandparent]``, ``tag[parent^3]``.
     colsample_bytree : float, default 1.0
@@ -111,13 +111,13 @@ class TreeCRF(Estimator):
         Columns with which the odds of a label may only increase, or only decrease.
         ``{"speed": {"running": 1}}``: the odds of "running" against every other label never
         decrease as "speed" increases, whatever the other columns and labels are; -1: they never
-        increase. With several labels for a column, the odds of a label with a larger number against
-        one with a smaller number never decrease; labels that are left out have 0. If there are only
-        two labels, ``{"speed": 1}``, or ``[1, 0, -1]`` with one number per column, constrains the
-        second label of ``classes_``. Columns are given by name, or by a number that counts features
-        only, without the columns of groups and parents; attributes of dicts by name. Attributes are
-        0 where they are absent. The constraint applies to every position of the window. Missing
-        values are not ordered.
+        increase. A column may have a number, 1, 0 or -1, for each of several labels: the odds of a
+        label against any label with a smaller number then never decrease; labels that are left out
+        have 0. If there are only two labels, ``{"speed": 1}``, or ``[1, 0, -1]`` with one number
+        per column, constrains the second label of ``classes_``. Columns are given by name, or by a
+        number that counts features only, without the columns of groups and parents; attributes of
+        dicts by name. Attributes are 0 where they are absent. The constraint applies to every
+        position of the window. Missing values are not ordered.
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
         Groups of columns that may interact: all splits on a path from the root to a leaf use
         columns of one group. Columns in no group form one more group. "pairwise": any two columns;
@@ -143,9 +143,10 @@ class TreeCRF(Estimator):
         the input. "trees": in addition, trees that can split on the input and on the `order`
         previous labels, so that a column can mean one thing after label B and another after label
         D. This takes more time and memory: about 16 bytes per position and pair of labels (above
-        order 1: per arc of the label automaton). The maximum is 255 labels. ``label_patterns=[]``
-        leaves only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of
-        Dietterich et al. (2008).
+        order 1: per arc of the label automaton). The maximum is 255 labels. Splits on previous
+        labels overfit easily, so their gains are computed with a `reg_lambda` that is larger by 20,
+        unless `newton` is False. ``label_patterns=[]`` leaves only the trees; with ``newton=False``
+        and ``trim=0`` that is the TreeCRF of Dietterich et al. (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns are updated. "bound": with the same bound as the trees.
         "exact": in addition by a few iterations of L-BFGS every eighth round, which takes longer.
@@ -202,7 +203,7 @@ class TreeCRF(Estimator):
         Seed of all random sampling. If it is a number, it also decides which sequences are held
         out, how sequences are divided into the folds of `base_folds`, and on which sequences
         ``decode="auto"`` tries the decoders.
-    missing : str, default "learned"
+    missing : {"learned", "fractional", "surrogate", "impute", "indicator"}, default "learned"
         How a split treats missing values. "learned": they go in the direction with the larger gain.
         "fractional": they go in both directions, in proportion to the known values (instance
         weighting, as in C4.5). "surrogate": another column decides, the first of up to five
@@ -466,8 +467,8 @@ class TreeCRF(Estimator):
             - ``missing``: where missing values go, "left", "right" or "both";
             - ``left_share``: if ``missing`` is "both", the share of missing values that goes left
               (NaN otherwise);
-            - ``surrogates``: a tuple of splits that replace this one if its value is missing; the
-              first one whose own value is known is used;
+            - ``surrogates``: a tuple of other splits, as text; if the value of this one is missing,
+              it is replaced by the first of them whose own value is known;
             - ``outside``: where positions beyond the ends of the sequence go, "left" or "right";
             - ``value`` that a leaf adds to the score of the label, or that a split would add if it
               were a leaf;

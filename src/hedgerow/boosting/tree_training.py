@@ -99,7 +99,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     """
 
     learns_as_it_measures: bool = False
-    """Whether `measure` finds what trees learn from, which takes time of its own."""
+    """Whether `measure` finds what trees learn from, which takes additional time."""
 
     def __init__(
         self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores

@@ -30,12 +30,15 @@ Compare the labels of a file with the predictions of a model.
 
 Prints the accuracy (and the accuracy of each of the two decoders), the sequence
 accuracy (the share of sequences without an error), precision, recall and F1 of
-every label, the most frequent confusions, and the log-likelihood. Labels are
-predicted with the decoder of the model, or with --decode.
+every label, the confusion matrix (its largest entries if there are many
+labels), and the log-likelihood. Labels are predicted with the decoder of the
+model, or with --decode. A label that did not occur in training counts as an
+error.
 
 If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
-counted as in the CoNLL evaluation script. A label that did not occur in
-training counts as an error. Two models are compared by McNemar's test.
+counted as in the CoNLL evaluation script. For two models it prints the summary
+scores of both, without those of every label and chunk type, and the result of
+McNemar's test.
 
 --bootstrap draws whole sequences with replacement, N times, and prints the 95 %
 confidence intervals of the main scores; with two models, the intervals and

@@ -40,8 +40,20 @@ def add_command(commands: Commands) -> None:
     add = parser.add_argument
     add_model(parser)
     add("file", metavar="FILE", nargs="?", help="file with the position to explain")
-    add("--sequence", type=int, default=0, metavar="I", help="sequence of the file, from 0")
-    add("--position", type=int, default=0, metavar="T", help="position in the sequence, from 0")
+    add(
+        "--sequence",
+        type=int,
+        default=0,
+        metavar="I",
+        help="sequence of the file, from 0 (the default)",
+    )
+    add(
+        "--position",
+        type=int,
+        default=0,
+        metavar="T",
+        help="position in the sequence, from 0 (the default)",
+    )
     add("--label", metavar="LABEL", help="label to explain; by default the predicted one")
     add(
         "--against",

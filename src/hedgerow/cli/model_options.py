@@ -78,8 +78,9 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--early-stopping",
         type=int,
         metavar="N",
-        help="stop if the loss on --dev has not improved for N rounds or iterations, and keep the "
-        "best; without --dev, a tenth of TRAIN is held out instead",
+        help="stop if the loss on --dev (or another metric: --set eval_metric=chunk_f1) has not "
+        "improved for N rounds or iterations, and keep the best model; without --dev, a tenth of "
+        "TRAIN is held out instead",
     )
     add(
         "--order",

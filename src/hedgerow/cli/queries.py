@@ -15,8 +15,9 @@ from hedgerow.counting import count_of
 SUMMARY = "find queries about tables of facts, and write them as attributes"
 DESCRIPTION = """\
 Read a table of events, one row per position, and tables of facts about them,
-find queries that hold at many positions, and write the queries that hold at
-each position as attributes of a CRFsuite file for hedgerow train, tag and eval.
+find the queries that hold at "min_count" positions or more, and write those
+that hold at each position as attributes to a CRFsuite file, for hedgerow train,
+tag and eval.
 
 SCHEMA is a JSON file that describes the tables:
 
@@ -29,9 +30,10 @@ SCHEMA is a JSON file that describes the tables:
    "modes": ["file(+t,+-file)", "ending(+file,#e)"],
    "depth": 2, "window": 1, "min_count": 10}
 
-All keys but "events" are optional. Tables are .csv or .parquet files in the
-same folder as SCHEMA. With --load, the queries come from a file that --save has
-written, and "modes" and the keys after it are ignored.
+All keys but "events" are optional. There are also "max_variables",
+"max_bindings" and "max_queries", after "min_count". Tables are .csv or .parquet
+files in the same folder as SCHEMA. With --load, the queries come from a file
+that --save has written, and "modes" and the keys after it are ignored.
 """
 EXAMPLES = """\
   hedgerow queries train.json -o train.crfsuite --save queries.json

@@ -85,7 +85,8 @@ def add_command(commands: Commands) -> None:
     add(
         "--checkpoint",
         metavar="FILE",
-        help="save the training state to this file, and resume from it if it exists",
+        help="save the training state to this file, and resume from it if it exists; the file is "
+        "deleted when the model has been written",
     )
     add(
         "--every",

@@ -88,8 +88,8 @@ class OnDask(_Base):
             `group_column` and `parents_column`.
         eval_set, init, checkpoint
             As on one machine. An eval set must be in memory, not a Dask collection, and is sent to
-            every worker. The first worker writes the checkpoint, so its path must
-            be visible to all workers; training may resume on other workers.
+            every worker. The checkpoint is written by one of the workers, and training may resume
+            on others, so it must be in a folder that all workers share.
         client : distributed.Client, optional
             The client of the cluster; by default the one that was created last.
         shuffle : bool, default False

@@ -23,12 +23,19 @@ class OCR(NamedTuple):
 def load_ocr() -> OCR:
     """Load 6,877 handwritten words: 52,152 letters as images of 16 by 8 pixels.
 
-    Collected by Rob Kassel at the MIT Spoken Language Systems Group; cleaned and split into ten
-    folds by Ben Taskar, Carlos Guestrin and Daphne Koller for "Max-margin Markov networks" (2003).
-    They removed the first letter of each word, which is often a capital.
+    They were collected by Rob Kassel at the MIT Spoken Language Systems Group, and cleaned and
+    split into ten folds by Ben Taskar, Carlos Guestrin and Daphne Koller for "Max-margin Markov
+    networks" (2003), who removed the first letter of each word, which is often a capital.
 
     Two protocols are in use: ten-fold cross-validation, and its reverse, training on one fold and
     testing on nine.
+
+    Returns
+    -------
+    OCR
+        A named tuple: ``X``, a list with an array (T, 128) of pixels, 0 or 1, for each word of T
+        letters; ``y``, a list with an array of the letters of each word; and ``fold``, an array
+        with the fold of each word, 0 to 9.
 
     Examples
     --------

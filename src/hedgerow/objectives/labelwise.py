@@ -112,7 +112,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Sum of p(y_t): the expected number of correct labels, drawn from the marginals."""
+    """Sum of p(y_t): the expected number of correct labels if they are drawn from the marginals."""
 
     def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
         """Sum of the probabilities."""

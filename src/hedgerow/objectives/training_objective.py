@@ -86,7 +86,7 @@ class EdgeMemory:
     n_positions
         Number of positions in all parts.
     trim
-        `PairsByLabel.trim`
+        See `PairsByLabel.trim`.
     """
 
     def __init__(self, *, counts: bool, n_positions: int, trim: float) -> None:

@@ -125,8 +125,9 @@ class Atoms(Sequence[AtomSequence]):
 
         Notes
         -----
-        Rows of `tables` with a missing value, and missing values of `events`, are skipped. Tables
-        may be pandas or polars frames, or Arrow tables.
+        Missing values of `events` are skipped, and so are rows of `tables` with a missing value, or
+        about sequences or keys that do not occur in `events`. Tables may be pandas or polars
+        frames, or Arrow tables.
 
         Examples
         --------
