@@ -92,8 +92,8 @@ queries : hedgerow.relational.RelationalFeatures or None, default None
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
-    P(y_t | labels before) of the likelihood is multiplied by the weight. Not
-    supported with missing labels.
+    P(y_t | labels before) of the likelihood is multiplied by the weight. Not supported with missing
+    labels.
 label_costs : "hamming", float, dict or matrix, default "hamming"
     Costs of errors for the objective "softmax_margin" (or "max_margin"). "hamming": 1 for each
     error. A number: that much for each error. ``{"A": 5}``: 5 for any other label where "A" is
