@@ -136,7 +136,7 @@ class ItemWalker {
     } else if (is_string_list(item)) {
       walk_strings(item);
     } else {
-      fail("is a " + kind_of(item) + "; expected a dict, or a list of attribute strings");
+      fail("is of type " + kind_of(item) + "; expected a dict, or a list of attribute strings");
     }
   }
 
@@ -219,7 +219,8 @@ class ItemWalker {
       if (value.is_none() || (number == -1.0 && PyErr_Occurred())) {
         PyErr_Clear();
         fail("has a value of type " + kind_of(value) + " for '" + name_ +
-             "'; expected a number up to 1e100, a bool, a string, a list of strings or a dict");
+             "'; expected a number up to 1e100, a bool, a string, a list of strings or a dict; "
+             "leave it out where it is missing");
       }
       add(name_, number);
     }
@@ -280,7 +281,8 @@ class ItemWalker {
       fail("has a number beyond 1e100 as the value of '" + std::string(name) + "'; scale it");
     if (!std::isfinite(value))
       fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
-           " as the value of '" + std::string(name) + "'; leave out what is missing");
+           " as the value of '" + std::string(name) +
+           "'; leave it out where it is missing, otherwise pass a finite number");
     if (value == 0.0) return;
     if (!kHasGil || name.data() == name_.data()) name = made_.emplace_back(name);
     found_names_.push_back(name);

@@ -57,8 +57,8 @@ def test_a_label_that_a_fold_has_not_seen():
     ("options", "message"),
     [
         ({"method": "score"}, "method is 'score'; expected 'predict' or 'predict_marginals'"),
-        ({"cv": [(range(1, 9), [0])]}, "item 1 of X is in 0 test parts of cv; every item must be"),
-        ({"cv": [([1], range(9)), ([1], [0])]}, "item 0 of X is in 2 test parts of cv; every item"),
+        ({"cv": [(range(1, 9), [0])]}, "item 1 of X is in 0 test sets of cv; every item must be"),
+        ({"cv": [([1], range(9)), ([1], [0])]}, "item 0 of X is in 2 test sets of cv; every item"),
     ],
 )
 def test_mistakes(estimator, options, message):

@@ -136,14 +136,14 @@ def test_text():
     transitions = [line.split("transition ")[1] for line in lines if "transition" in line]
     assert transitions == ["slow -> [slow]", "[slow] -> fast"]
     assert [line.split(maxsplit=1)[1] for line in lines[-3:]] == [
-        "uncertain labels before", "uncertain labels after", "= log-odds",
+        "uncertainty about labels before", "uncertainty about labels after", "= log-odds",
     ]  # fmt: skip
     assert lines[-1].split()[0] == f"{found.log_odds:+.4f}"
     assert repr(found) == (
         f"Explanation(position=1, label='slow', against='fast', log_odds={found.log_odds:.4f})"
     )
-    assert "uncertain labels before" not in str(crf.explain(x, 0))
-    assert "uncertain labels after" not in str(crf.explain(x, 2))
+    assert "uncertainty about labels before" not in str(crf.explain(x, 0))
+    assert "uncertainty about labels after" not in str(crf.explain(x, 2))
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def test_relatives_are_shown():
     assert text.startswith("position 1 (parent 0, child 3): a")
     assert "transition [a] -> " in text
     assert " at 3" in text
-    assert "uncertain labels above" in text
-    assert "uncertain labels below" in text
+    assert "uncertainty about labels above" in text
+    assert "uncertainty about labels below" in text
     alone = str(crf.explain(x, 4, parents=parents))
     assert alone.startswith("position 4 (a root, no children)")
     assert "other labels" not in alone

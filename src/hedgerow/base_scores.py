@@ -103,7 +103,7 @@ def _to_numbers(values: Any, where: str, labels: Labels) -> NDArray[np.float64]:
     try:
         found = np.asarray(values)
         if found.dtype.kind == "c" or np.ma.is_masked(values):
-            raise ValueError("they are complex, or some are masked")
+            raise ValueError("its values are complex, or some are masked")
         return found.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where} is not an array of numbers: {error}") from None

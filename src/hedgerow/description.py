@@ -46,6 +46,8 @@ def describe(name: str, value: Any) -> Any:
             return _describe_function(name, value)
         return _describe_object(name, value, _read_state(name, value))
     except TypeError as error:
+        if isinstance(value, FunctionType):
+            raise TypeError(f"{error}, or train without a checkpoint") from None
         raise TypeError(
             f"{name} is a {_class_name(value)}, which a checkpoint cannot compare: {error}; "
             f"{ADVICE}"
@@ -103,8 +105,8 @@ def _describe_function(where: str, function: FunctionType) -> dict[str, str]:
     """A function is described by its name, which must identify it."""
     if function.__closure__ or not function.__name__.isidentifier():
         raise TypeError(
-            f"{where} is a function that has no name, or uses variables of an enclosing function; "
-            "define it with def at the top level of a module"
+            f"{where} is a function that has no name, or uses variables of an enclosing function, "
+            "so a checkpoint cannot compare it; define it with def at the top level of a module"
         )
     return {"function": f"{function.__module__}.{function.__qualname__}"}
 

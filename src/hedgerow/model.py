@@ -431,7 +431,7 @@ class Model(LazyAttributes):
         dead_end = constraints.find_dead_end(nothing_known, sequences.offsets, sequences.parents)
         if dead_end is not None:
             where = f"sequence {dead_end[0]}" if sequences.flat else f"X[{dead_end[0]}]"
-            part = f"its positions up to {dead_end[1]}"
+            part = f"positions 0 to {dead_end[1]}" if dead_end[1] else "position 0"
             if sequences.parents is not None:
                 part = f"position {dead_end[1]} and those below it"
             raise ValueError(

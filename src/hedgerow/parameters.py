@@ -40,11 +40,15 @@ def check_number(
     maximum: float | None = None,
     below: float | None = None,
     integer: bool = False,
+    optional: bool = False,
 ) -> None:
     """Raise ValueError unless `value` is a finite number (or integer) within bounds.
 
-    `minimum` and `maximum` are inclusive, `above` and `below` are exclusive.
+    `minimum` and `maximum` are inclusive, `above` and `below` are exclusive. None is valid only if
+    it is `optional`.
     """
+    if optional and value is None:
+        return
     if isinstance(value, Integral if integer else Real) and not isinstance(value, bool):
         # NumPy types may be too small for the bounds.
         number = int(value) if isinstance(value, Integral) else float(value)
@@ -66,6 +70,8 @@ def check_number(
         expected += f" {'to' if above is None else 'and at most'} {maximum:g}"
     if below is not None:
         expected += f" and less than {below}"
+    if optional:
+        expected += ", or None"
     raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 

@@ -73,7 +73,7 @@ class Predictor(Shown):
         """Number of columns of X."""
         check_fitted(self)
         if self.model_.schema.kind != "columns":
-            raise AttributeError("X had no columns, but named attributes")
+            raise AttributeError("X had named attributes, and no columns")
         return self.model_.schema.n_features
 
     @property
@@ -81,7 +81,7 @@ class Predictor(Shown):
         """Names of the columns of X, if they have any."""
         check_fitted(self)
         if self.model_.schema.kind != "columns":
-            raise AttributeError("X had no columns, but named attributes")
+            raise AttributeError("X had named attributes, and no columns")
         names = self.model_.schema.names
         if names is None:
             raise AttributeError("the columns of X had no names")

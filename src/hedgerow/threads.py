@@ -22,8 +22,8 @@ def count_threads(n_jobs: int | None) -> int:
         return n_cores
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise ValueError(
-            f"n_jobs is {n_jobs!r}; expected a positive number of threads, None or -1 for all "
-            "cores, or -2 for all but one"
+            f"n_jobs is {n_jobs!r}; expected the number of threads, a positive integer; None or -1 "
+            "for all cores; or -2 for all but one"
         )
     if n_jobs > MAX_THREADS:
         raise ValueError(f"n_jobs is {n_jobs}; expected at most {MAX_THREADS} threads")

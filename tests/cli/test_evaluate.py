@@ -101,7 +101,7 @@ def test_strict_schemes_and_labels_that_cannot_be(chunk_model, tmp_path, capsys)
     assert found["log_likelihood"] is None  # the model allows no I-NP at the beginning
     assert "-inf" in run(capsys, "eval", chunk_model, file)
     message = complaint(capsys, "eval", chunk_model, file, "--strict", "XYZ")
-    assert message.startswith("scheme is 'XYZ'; expected one of 'IOB2', ")
+    assert message.startswith("--strict: scheme is 'XYZ'; expected one of 'IOB2', ")
 
 
 def test_two_models(chunk_model, other_model, test_set, capsys):
@@ -151,11 +151,12 @@ def test_confidence_intervals(chunk_model, other_model, test_set, capsys):
 
 def test_resamples_that_cannot_be(chunk_model, test_set, tmp_path, capsys):
     message = complaint(capsys, "eval", chunk_model, test_set, "--bootstrap", 0)
-    assert message == "n_resamples is 0; expected an integer of at least 1"
+    assert message == "--bootstrap: n_resamples is 0; expected an integer of at least 1"
     file = tmp_path / "one.txt"
     file.write_text(conll(SENTENCES[:1]))
     message = complaint(capsys, "eval", chunk_model, file, "--bootstrap", 10)
-    assert message.startswith("y_true has 1 sequence with labels; a bootstrap needs at least two")
+    expected = "--bootstrap: y_true has 1 sequence with labels; a bootstrap needs at least two"
+    assert message.startswith(expected)
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):

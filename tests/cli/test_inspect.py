@@ -120,7 +120,7 @@ def test_a_table_without_its_group_column_is_one_sequence(tmp_path, capsys):
         (["--position", "7"], "--position is 7, but sequence 0 of {file} has 7 positions; positi"),
         (["--position", "-1"], "--position is -1, but sequence 0 of"),
         (["--label", "B-NX"], "--label: the model has no label 'B-NX'; did you mean B-NP"),
-        (["--against", "x"], "--against: the model has no label 'x'"),
+        (["--against", "x"], "--against: the model has no label 'x'; its labels are 'B-"),
         (["--label", "O", "--against", "O"], "O"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

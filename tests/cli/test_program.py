@@ -52,6 +52,10 @@ def test_help_fits_a_terminal(command, capsys, monkeypatch):
     [
         (["xyzzy"], "there is no command 'xyzzy'; the commands are train, tag, eval, inspect, "),
         (["train", "x", "-m", "y", "--model", "tree"], "--model is tree; expected linear or trees"),
+        (
+            ["train", "x", "-m", "y", "--decode", "best"],
+            "--decode is best; expected auto, viterbi or marginal",
+        ),
         (["tag", "m", "in", "out"], "unexpected argument out; see hedgerow tag --help"),
         (["tag", "m", "--xyzzy"], "there is no option --xyzzy; see hedgerow"),
         (["train", "x", "-m", "y", "--order", "two"], "argument --order: invalid int value: 'two'"),

@@ -140,7 +140,7 @@ SHAPE = "expected 2-D, (positions, features). Reshape your data"
 NO_COLUMNS = "has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."
 RAGGED = "X[1] is ragged: position 2 has 1 column but position 0 has 2"
 A_ROW = ", where a row of numbers is expected"
-TEXT = "where a number is expected (text); for words and categories pass a list of lists of dicts"
+TEXT = "expected a number, not text; for words and categories pass a list of lists of dicts"
 ROW = [[1, 2]]
 RECORDS = np.zeros((2, 2), [("a", "f8"), ("b", "f8")])
 
@@ -170,11 +170,11 @@ RECORDS = np.zeros((2, 2), [("a", "f8"), ("b", "f8")])
         ([ROW, [[[1, 2]]]], f"X[1] is 3-D with shape (1, 1, 2); {SHAPE}"),
         ([[[1]], [1, 2]], f"X[1] is a 1-D list of numbers; {SHAPE}"),
         ([1, 2], f"X is a 1-D list of numbers; {SHAPE}"),
-        ([ROW, np.array([["a", "b"]])], f"X[1] has 'a' at position 0, column 0, {TEXT}"),
-        ([ROW, [[1, 2], [3, "b"]]], f"X[1] has 'b' at position 1, column 1, {TEXT}"),
+        ([ROW, np.array([["a", "b"]])], f"X[1] has 'a' at position 0, column 0; {TEXT}"),
+        ([ROW, [[1, 2], [3, "b"]]], f"X[1] has 'b' at position 1, column 1; {TEXT}"),
         (
             [ROW, np.array([[1, 2], [3, "4"]], object)],
-            f"X[1] has '4' at position 1, column 1, {TEXT}",
+            f"X[1] has '4' at position 1, column 1; {TEXT}",
         ),
         (np.ones((1, 1), "c16"), "Complex data not supported: X has dtype complex128"),
     ],
@@ -193,7 +193,7 @@ def test_what_is_no_table_of_numbers(X, message):
         ([[np.array(1), [2, 3]]], f"X[0] mixes forms: position 0 is of type ndarray{A_ROW}"),
         (
             [[[1, 10**400]]],
-            "at position 0, column 1, where a number is expected (int too large to convert",
+            "at position 0, column 1; expected a number (int too large to convert",
         ),
         (RECORDS, "X has dtype [('a', '<f8'), ('b', '<f8')]; expected numbers"),
         ([np.ones((1, 1), "M8[D]")], "X[0] has dtype datetime64[D]; expected numbers"),

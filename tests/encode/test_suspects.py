@@ -104,7 +104,8 @@ def test_numbers_stored_as_text(values, but, first):
         f"all values of column 'x'{but} look like numbers, {first!r} for example, but are stored "
         "as text, so they are treated as categories; convert the column to numbers, with an empty "
         "cell or NaN for a missing value, such as pandas.to_numeric(X['x'], errors='coerce'). If "
-        "they are codes, convert it to a categorical dtype"
+        "they are codes, convert it to a categorical dtype (in a CSV file, put a letter before "
+        "each code)"
     )
     assert warnings_of([pl.DataFrame({"x": list(map(str, values))})]) != []
 
@@ -115,7 +116,7 @@ def test_numbers_stored_as_objects():
         "column 'x' holds numbers, such as 1, as Python objects (dtype object), so they are "
         "treated as categories; convert the column to numbers, with an empty cell or NaN for a "
         "missing value, such as pandas.to_numeric(X['x'], errors='coerce'). If they are codes, "
-        "convert it to a categorical dtype"
+        "convert it to a categorical dtype (in a CSV file, put a letter before each code)"
     )
 
 

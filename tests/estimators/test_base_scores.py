@@ -208,7 +208,7 @@ WRONG = {
     "flat": (np.zeros((4, 3)), ValueError, "base_scores has shape (4, 3); expected (22, 3)"),
     "words": ([[["x"] * 3] * n for n in LENGTHS], ValueError,
               "base_scores[0] is not an array of numbers: could not convert"),
-    "complex": ([scores + 1j for scores in BASE], ValueError, "is not an array of numbers: they"),
+    "complex": ([scores + 1j for scores in BASE], ValueError, "is not an array of numbers: its"),
     "names": ([pd.DataFrame(scores, columns=list("abd")) for scores in BASE], ValueError,
               "the columns of base_scores[0] are 'a', 'b', 'd', but the labels are 'a', 'b', 'c'; "
               "name the columns after the labels"),

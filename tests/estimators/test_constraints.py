@@ -258,7 +258,7 @@ def test_sequences_that_no_labelling_fits(make, order):
     crf.fit(X3, [["B-X", "I-X", "O"], ["B-X", "O"]])
     X = [*X3, np.ones((1, 1)), np.ones((2, 1))]
     y = [[None] * len(x) for x in X]
-    message = "X[2], of length 1, cannot be labelled: no labels of its positions up to 0 satisfy"
+    message = "X[2], of length 1, cannot be labelled: no labels of position 0 satisfy"
     for method in every_prediction(crf):
         refuses(ValueError, message, method, X)
     for method in (crf.log_likelihood, crf.score):

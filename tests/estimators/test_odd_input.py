@@ -171,17 +171,17 @@ def test_integers_wider_than_those_of_numpy():
         (
             np.array([[np.datetime64("2020-01-01")], [None]], object),
             list("ab"),
-            "X has np.datetime64('2020-01-01') at position 0, column 0, where a number is expected",
+            "column 0; expected a number, not a time; convert times to numbers first",
         ),
         (
             np.array([[1.5], [np.timedelta64(5, "s")]], object),
             list("ab"),
-            "X has np.timedelta64(5,'s') at position 1, column 0, where a number is expected (a ti",
+            "X has np.timedelta64(5,'s') at position 1, column 0; expected a number, not a time",
         ),
         (
             np.array([[1.5], [1j]], object),
             list("ab"),
-            "X has 1j at position 1, column 0, where a number is expected",
+            "X has 1j at position 1, column 0; expected a number",
         ),
         (ROWS[:3], [1, 2, 2**70], f"y[2] is {2**70}, too large an integer for a label; make the"),
         ([ROWS[:2]], [[-(2**64), 2]], f"y[0][0] is {-(2**64)}, too large an integer for a label"),

@@ -44,7 +44,7 @@ ABOVE_0 = "expected a finite number greater than 0"
 RATE = "expected a number greater than 0 and at most 1e+06"
 SHARE = "expected a number greater than 0 and at most 1"
 BINS = "expected an integer from 2 to 255"
-WINDOW = "expected the number of positions"
+WINDOW = "expected an integer from 0 to 255, the number of positions"
 CURVATURE = "expected 'mixing', 'exact' or 'length'"
 # What is expected of a parameter, and values that are something else.
 OF_BOTH = [
@@ -59,7 +59,7 @@ OF_BOTH = [
     ("constraints", "expected 'BIO', 'IOB1', 'BILOU',", ["IOB2"]),
     ("forbidden", "expected a list of pairs (label before, label)", ["ab"]),
     ("missing_label", "expected a string, an integer or a bool, as", [0.5]),
-    ("n_jobs", "expected a positive number of threads, None or -1", [0, 1.5]),
+    ("n_jobs", "expected the number of threads, a positive integer; None", [0, 1.5]),
     ("verbose", COUNT, [-1, "loud"]),
     ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
 ]
@@ -75,8 +75,8 @@ OF_LINEAR = [
 OF_TREES = [
     ("n_rounds", COUNT_FROM_1, [0, 10.0, None, True]),
     ("learning_rate", RATE, [-1, 0, np.inf, 1e308, "fast"]),
-    ("max_depth", COUNT_FROM_1, [0, 2.5]),
-    ("max_leaves", "expected an integer from 1 to 32768", [0, 32769]),
+    ("max_depth", f"{COUNT_FROM_1}, or None", [-1, 0, 2.5]),
+    ("max_leaves", "expected an integer from 1 to 32768, or None", [0, 32769]),
     ("min_child_weight", NUMBER, [-1, np.nan]),
     ("min_split_gain", NUMBER, [-1e-9]),
     ("trim", NUMBER, [-0.01, "none"]),

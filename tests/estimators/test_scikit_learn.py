@@ -150,7 +150,7 @@ def test_features_are_described_as_scikit_learn_does(make):
     assert not hasattr(crf, "feature_names_in_")
     crf.fit(to_dicts(X), Y)
     for name in ("n_features_in_", "feature_names_in_"):
-        with pytest.raises(AttributeError, match="X had no columns, but named attributes"):
+        with pytest.raises(AttributeError, match="X had named attributes, and no columns"):
             getattr(crf, name)
 
 

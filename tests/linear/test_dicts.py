@@ -111,8 +111,8 @@ def test_values_multiply_weights():
         ({"n": -1e200}, "has a number beyond 1e100 as the value"),
         ({"n": b"bytes"}, "has a value of type bytes for 'n'; expected a number"),
         ({"a": {"b": None}}, "has a value of type NoneType for 'a:b'; expected a number"),
-        ({"n": np.nan}, "has NaN as the value of 'n'; leave out what is missing"),
-        ({"n": np.float32("nan")}, "has NaN as the value of 'n'; leave out what is missing"),
+        ({"n": np.nan}, "has NaN as the value of 'n'; leave it out where it is missing"),
+        ({"n": np.float32("nan")}, "has NaN as the value of 'n'; leave it out where it is missing"),
         ({"n": np.inf}, "has an infinite number as the value of 'n'"),
         ({"n": -np.inf}, "has an infinite number as the value of 'n'"),
         ({"a": {"b": np.nan}}, "has NaN as the value of 'a:b'"),
@@ -130,8 +130,8 @@ def test_values_multiply_weights():
         (["\ud800"], "has a string that is not valid"),
         (DEEP, "nests dicts deeper than 100 levels"),
         (None, "is a NoneType; expected a dict, or a list of attribute strings"),
-        (5, "is a int; expected a dict, or a list of attribute strings"),
-        ("word", "is a str; expected a dict, or a list of attribute strings"),
+        (5, "is of type int; expected a dict, or a list of attribute strings"),
+        ("word", "is of type str; expected a dict, or a list of attribute strings"),
     ],
 )
 def test_wrong_values_are_errors_that_name_the_place(position, message):

@@ -28,12 +28,20 @@ def a_name_of_crfsuite():
     LinearCRF(c2=0.1)
 
 
-@mistake("A", ValueError, "learning_rate is -1; expected a number greater than 0 and at most 1e+06")
+@mistake(
+    "A",
+    ValueError,
+    "learning_rate is -1; expected a number greater than 0 and at most 1e+06, or None",
+)
 def a_negative_learning_rate():
     trees(learning_rate=-1).fit(X, Y)
 
 
-@mistake("A", ValueError, "learning_rate is 0; expected a number greater than 0 and at most 1e+06")
+@mistake(
+    "A",
+    ValueError,
+    "learning_rate is 0; expected a number greater than 0 and at most 1e+06, or None",
+)
 def a_learning_rate_of_zero():
     trees(learning_rate=0).fit(X, Y)
 
@@ -56,8 +64,8 @@ def too_many_bins():
 @mistake(
     "A",
     ValueError,
-    "window is '2'; expected the number of positions on either side, 0 to 255, or (before,",
-    "after)",
+    "window is '2'; expected an integer from 0 to 255, the number of positions on either side, or",
+    "a pair of them, (before, after)",
 )
 def a_window_as_text():
     trees(window="2").fit(X, Y)
@@ -146,8 +154,8 @@ def a_metric_that_does_not_exist():
     "A",
     DataWarning,
     "eval_metric is 'f1_macro', but there are no data to measure it on, so it changes nothing;",
-    "pass fit(..., eval_set=(X, y)), or set early_stopping_rounds, which holds out some training",
-    "sequences",
+    "pass fit(..., eval_set=(X, y)), or --dev on the command line, or set early_stopping_rounds,",
+    "which holds out some training sequences",
 )
 def a_metric_without_an_eval_set():
     trees(eval_metric="f1_macro").fit(X, Y)
@@ -171,8 +179,8 @@ def a_seed_that_is_a_word():
 @mistake(
     "A",
     ValueError,
-    "n_jobs is 0; expected a positive number of threads, None or -1 for all cores, or -2 for all",
-    "but one",
+    "n_jobs is 0; expected the number of threads, a positive integer; None or -1 for all cores; or",
+    "-2 for all but one",
 )
 def no_threads():
     trees(n_jobs=0).fit(X, Y)

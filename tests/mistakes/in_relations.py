@@ -95,7 +95,7 @@ def positions_that_count_from_one():
 @mistake(
     "A",
     ValueError,
-    "at least 5 queries hold at 1 position or more (5 of 1 literal; the last 3 of the form",
+    "at least 5 queries hold at 1 position or more (5 with 1 literal; the last 3 of the form",
     "'ls=...'), but max_queries is 4; raise min_count, lower depth or window, leave out modes, or",
     "raise max_queries",
 )

@@ -102,9 +102,9 @@ def a_table_of_labels():
 @mistake(
     "A",
     DataWarning,
-    "y has the index of X in another order: row 0 of y has 15, that of X has 0. Rows are matched",
-    "by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right as it",
-    "is",
+    "y has the index of X in another order: row 0 has the index 15 in y, but 0 in X. Rows are",
+    "matched by position, not by index; pass y.loc[X.index], or y.to_numpy() if the order is right",
+    "as it is",
 )
 def labels_that_were_sorted_apart():
     trees().fit(FEATURES, pd.Series(LABELS).sort_index(ascending=False), groups=IDS)
@@ -133,7 +133,7 @@ def sequences_of_one_dimension():
 @mistake(
     "A",
     ValueError,
-    "X has 'fast' at position 0, column 0, where a number is expected (text); for words and",
+    "X has 'fast' at position 0, column 0; expected a number, not text; for words and",
     "categories pass a list of lists of dicts, or DataFrames with text columns",
 )
 def text_in_an_array():
@@ -311,7 +311,7 @@ def very_many_rows_without_groups():
     "all values of column 'noise' look like numbers, '...' for example, but are stored as text,",
     "so they are treated as categories; convert the column to numbers, with an empty cell or NaN",
     "for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
-    "codes, convert it to a categorical dtype",
+    "codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
 )
 def numbers_stored_as_text():
     trees().fit(FEATURES.assign(noise=FEATURES["noise"].map(str)), LABELS, groups=IDS)
@@ -323,7 +323,7 @@ def numbers_stored_as_text():
     "all values of column 'noise' but 'n/a' look like numbers, '...' for example, but are stored",
     "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
     "or NaN for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
-    "are codes, convert it to a categorical dtype",
+    "are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
 )
 def numbers_with_a_word_for_missing_ones():
     noise = ["n/a", *FEATURES["noise"].map(str)[1:]]

@@ -137,7 +137,8 @@ def a_clock_as_a_feature():
     "warning: all values of column 'speed' but '?' look like numbers, '-0.129' for example, but",
     "are stored as text, so they are treated as categories; convert the column to numbers, with an",
     "empty cell or NaN for a missing value, such as pandas.to_numeric(X['speed'],",
-    "errors='coerce'). If they are codes, convert it to a categorical dtype",
+    "errors='coerce'). If they are codes, convert it to a categorical dtype (in a CSV file, put a",
+    "letter before each code)",
 )
 def numbers_with_a_word_for_missing_ones():
     words = WALKS.astype({"speed": str})

@@ -100,7 +100,11 @@ def test_choosing():
             r"at X\[0\]\[0\] names position 2, but the sequence has 2 positions; expected At\(0\) "
             r"to At\(1\)",
         ),
-        (lambda: Atoms([[[("to", At(-1))]]]), ValueError, "names position -1"),
+        (
+            lambda: Atoms([[[("to", At(-1))]]]),
+            ValueError,
+            r"names position -1, but the sequence has 1 position; expected At\(0\)$",
+        ),
         (
             lambda: Atoms([[[]]], background=[("to", At(0))]),
             ValueError,

@@ -216,7 +216,7 @@ def test_damaged_files(change, message, tmp_path):
         ({"min_count": 9}, r"no query of modes cd\(\+t,\+-f\), .* holds at 9 positions"),
         (
             {"max_queries": 10},
-            r"at least \d+ queries hold at 1 position or more \(.* of 1 literal.*; the last \d+ "
+            r"at least \d+ queries hold at 1 position or more \(.* with 1 literal.*; the last \d+ "
             r"of the form '.*'\), but max_queries is 10; raise min_count, lower depth or window",
         ),
     ],

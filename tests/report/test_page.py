@@ -438,7 +438,8 @@ def test_the_worst_sequences_are_kept(write, monkeypatch):
     kept = page.browser("numbers").tolist()
     assert 0 < len(kept) < 4
     assert sorted(kept) == sorted(worst[: len(kept)].tolist())
-    assert write.notes == [f"The section Sequences contains the {len(kept)} worst of 4 sequences."]
+    number = f"{len(kept)} " if len(kept) > 1 else ""
+    assert write.notes == [f"The section Sequences contains the {number}worst of 4 sequences."]
     flat = np.concatenate([NUMBERS[s] for s in kept]).astype(np.float32)
     assert [list(columns.values()) for columns, _ in page.features()] == flat.tolist()
     assert page.data["n_positions"] == 16

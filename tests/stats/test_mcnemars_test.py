@@ -53,10 +53,10 @@ def test_models_that_never_differ():
 def test_wrong_arrays():
     with pytest.raises(ValueError, match="right_a has 2 entries but right_b has 1; compare the"):
         mcnemar([True, False], [True])
-    message = r"right_b must be an array \(N,\) of bools, .*; got shape \(2,\) of int64"
+    message = r"right_b must be a 1-D array of bools, .*; got shape \(2,\) and dtype int64"
     with pytest.raises(ValueError, match=message):
         mcnemar([True, False], np.array([1, 0], dtype=np.int64))
     with pytest.raises(ValueError, match=r"right_a must be .*; got lists of different lengths"):
         mcnemar([["A", "B"], ["A"]], [["A", "B"], ["B"]])
-    with pytest.raises(ValueError, match=r"right_a must be .*; got shape \(1, 2\) of bool"):
+    with pytest.raises(ValueError, match=r"right_a must be .*; got shape \(1, 2\) and dtype bool"):
         mcnemar([[True, False]], [True, False])

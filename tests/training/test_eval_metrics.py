@@ -103,8 +103,8 @@ def test_what_is_always_measured_needs_no_metric():
         ),
         (lambda a, b: 1, ValueError, "eval_metric has a function without a name, <function <lamb"),
         (["f1_macro"] * 2, ValueError, "eval_metric has two metrics named 'f1_macro'; pass"),
-        ({"": "f1_macro"}, ValueError, "eval_metric has the name ''; expected text that can be p"),
-        ({"loss": Half()}, ValueError, "has the name 'loss'; expected text that can be printed, "),
+        ({"": "f1_macro"}, ValueError, "eval_metric has the name ''; expected a non-empty, pri"),
+        ({"loss": Half()}, ValueError, "has the name 'loss'; expected a non-empty, printable str"),
     ],
 )
 def test_what_is_no_metric(value, error, message):
@@ -186,8 +186,8 @@ def test_a_metric_without_data_changes_nothing(make, parameters):
     ((name, value),) = parameters.items()
     message = (
         f"{name} is {value!r}, but there are no data to measure it on, so it changes nothing; pass "
-        "fit(..., eval_set=(X, y)), or set early_stopping_rounds, which holds out some training "
-        "sequences"
+        "fit(..., eval_set=(X, y)), or --dev on the command line, or set early_stopping_rounds, "
+        "which holds out some training sequences"
     )
     with pytest.warns(DataWarning, match=re.escape(message)):
         crf = make(**parameters).fit(X, Y)

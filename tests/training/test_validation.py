@@ -111,8 +111,8 @@ def test_a_lone_sequence_is_cut_where_constraints_allow():
 def test_too_few_labels(y, n_known):
     message = (
         "validation_fraction is 0.34, but the number of known labels of y with a weight "
-        f"above 0 is {n_known}, too few to train on some and hold out others; pass an eval_set, or "
-        "set early_stopping_rounds=None"
+        f"above 0 is {n_known}, too few to train on some and hold out others; pass an eval_set "
+        "(--dev on the command line), or set early_stopping_rounds=None"
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         divide(y)
@@ -121,8 +121,8 @@ def test_too_few_labels(y, n_known):
 def test_too_few_sequences_for_the_share():
     message = (
         "validation_fraction is 0.1 and there are 3 training sequences: one of them, 33% of "
-        "all, is held out for early stopping and not trained on; pass an eval_set, divide long "
-        "sequences, or set early_stopping_rounds=None"
+        "all, is held out for early stopping and not trained on; pass an eval_set (--dev on "
+        "the command line), divide long sequences, or set early_stopping_rounds=None"
     )
     with pytest.warns(DataWarning, match=re.escape(message)):
         divide([["a", "b"]] * 3, 0.1)

@@ -244,20 +244,17 @@ class Settings:
 def check_tree_parameters(crf: TreeParameters) -> None:
     """Raise ValueError or TypeError for an invalid parameter of trees or rounds."""
     check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
-    if crf.max_depth is not None:
-        check_number("max_depth", crf.max_depth, minimum=1, integer=True)
-    if crf.max_leaves is not None:
-        check_number("max_leaves", crf.max_leaves, minimum=1, maximum=MAX_LEAVES, integer=True)
+    check_number("max_depth", crf.max_depth, minimum=1, integer=True, optional=True)
+    check_number(
+        "max_leaves", crf.max_leaves, minimum=1, maximum=MAX_LEAVES, integer=True, optional=True
+    )
     for name in ("min_child_weight", "min_split_gain", "reg_lambda"):
         check_number(name, getattr(crf, name), minimum=0)
-    if crf.trim is not None:
-        check_number("trim", crf.trim, minimum=0)
+    check_number("trim", crf.trim, minimum=0, optional=True)
     for name in ("colsample_bytree", "colsample_bynode", "subsample"):
         check_number(name, getattr(crf, name), above=0, maximum=1)
-    if crf.learning_rate is not None:
-        check_number("learning_rate", crf.learning_rate, above=0, maximum=LARGEST_RATE)
-    if crf.max_step is not None:
-        check_number("max_step", crf.max_step, above=0)
+    check_number("learning_rate", crf.learning_rate, above=0, maximum=LARGEST_RATE, optional=True)
+    check_number("max_step", crf.max_step, above=0, optional=True)
     check_choice("sampling_method", crf.sampling_method, ("uniform", "gradient_based"))
     check_number("negative_ratio", crf.negative_ratio, above=0)
     check_choice("negative_weight", crf.negative_weight, ("unbiased", "none", "balanced"))
@@ -279,8 +276,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     check_choice("missing", crf.missing, METHODS)
     check_number("max_literals", crf.max_literals, minimum=1, maximum=MAX_LITERALS, integer=True)
     check_choice("transition_step", crf.transition_step, tuple(EXACT_ROUNDS))
-    if crf.warm_rounds is not None:
-        check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
+    check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True, optional=True)
     read_random_state(crf.random_state)
 
 
@@ -293,7 +289,7 @@ def read_window(window: Any) -> tuple[int, int]:
     )
     if len(sides) != 2 or not are_numbers or min(sides) < 0 or max(sides) > MAX_REACH:
         raise ValueError(
-            f"window is {window!r}; expected the number of positions on either side, "
-            f"0 to {MAX_REACH}, or (before, after)"
+            f"window is {window!r}; expected an integer from 0 to {MAX_REACH}, the number of "
+            "positions on either side, or a pair of them, (before, after)"
         )
     return int(sides[0]), int(sides[1])

@@ -196,7 +196,7 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
 
     labels, chunks = label_scores(comparison.y_true, comparison.y_pred), None
     if scheme is not None or look_like_chunks(labels.labels):
-        with telling():
+        with telling("" if scheme is None else "--strict: "):
             chunks = score_known_chunks(comparison.y_true, comparison.y_pred, scheme)
     return Result(
         path,
@@ -214,7 +214,7 @@ def find_intervals(
     results: list[Result], comparisons: list[Comparison], options: argparse.Namespace
 ) -> Intervals:
     """Confidence intervals of the main scores, or of their differences, if requested."""
-    with telling():
+    with telling("--bootstrap: "):
         return Intervals.find(
             comparisons[0].y_true,
             [comparison.y_pred for comparison in comparisons],

@@ -71,8 +71,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--learning-rate",
         type=float,
         metavar="R",
-        help="trees: factor for every step; by default 0.3 (or another one with --set newton, "
-        "line_search or direction)",
+        help="trees: factor for every step; by default 0.3 (other defaults apply with "
+        "--set newton=False, line_search=True or direction=conjugate)",
     )
     add(
         "--early-stopping",

@@ -71,5 +71,6 @@ def find_label(model: Estimator, option: str, text: str | None) -> Any:
         return None
     labels = labels_by_text(model)
     if text not in labels:
-        raise CommandError(f"{option}: the model has no label {text!r}{suggest(text, labels)}")
+        near = suggest(text, labels) or f"; its labels are {model.model_.labels.shown()}"
+        raise CommandError(f"{option}: the model has no label {text!r}{near}")
     return labels[text]

@@ -44,7 +44,9 @@ class Parser(argparse.ArgumentParser):
         if isinstance(action, argparse._SubParsersAction):
             near = suggest(str(value), known) or f"; the commands are {', '.join(known)}"
             self.error(f"there is no command {value!r}{near}")
-        self.error(f"{'/'.join(action.option_strings)} is {value}; expected {' or '.join(known)}")
+        *most, last = known
+        expected = f"{', '.join(most)} or {last}" if most else last
+        self.error(f"{'/'.join(action.option_strings)} is {value}; expected {expected}")
 
     def error(self, message: str) -> NoReturn:
         """Report an error in the arguments."""

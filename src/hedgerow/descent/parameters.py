@@ -44,10 +44,8 @@ def check_linear_parameters(crf: LinearParameters, objective: TrainingObjective)
     check_number("reg_alpha", crf.reg_alpha, minimum=0)
     check_number("ancestors", crf.ancestors, minimum=0, maximum=MAX_ANCESTORS, integer=True)
     check_number("max_iter", crf.max_iter, minimum=1, integer=True)
-    if crf.warm_iter is not None:
-        check_number("warm_iter", crf.warm_iter, minimum=0, integer=True)
-    if crf.tol is not None:
-        check_number("tol", crf.tol, minimum=0)
+    check_number("warm_iter", crf.warm_iter, minimum=0, integer=True, optional=True)
+    check_number("tol", crf.tol, minimum=0, optional=True)
     check_number("min_count", crf.min_count, minimum=0, integer=True)
     check_choice("all_pairs", crf.all_pairs, (True, False))
     check_prefix("transition_attributes", crf.transition_attributes)

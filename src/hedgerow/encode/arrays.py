@@ -15,6 +15,7 @@ from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
 from hedgerow.sequences import Schema, Sequences
 
 ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
+TIMES = "convert times to numbers first, such as seconds"
 
 # Objects that NumPy would convert to numbers, although they are not numbers.
 NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -155,21 +156,22 @@ def _bad_cell(rows: Any, where: str, apart: Sequence[int]) -> Exception:
     cells = ((t, *each) for t, row in enumerate(lists) for each in zip(columns, row, strict=True))
     position, column, cell = next(place for place in cells if _why_no_number(place[2]))
     error = ValueError if isinstance(cell, str | bytes) else TypeError
+    advice = TIMES if isinstance(cell, np.datetime64 | np.timedelta64) else ADVICE
     return error(
-        f"{where} has {cell!r} at position {position}, column {column}, where a number is "
-        f"expected ({_why_no_number(cell)}); {ADVICE}"
+        f"{where} has {cell!r} at position {position}, column {column}; expected a number"
+        f"{_why_no_number(cell)}; {advice}"
     )
 
 
 def _why_no_number(cell: Any) -> str | None:
     if isinstance(cell, str | bytes):
-        return "text"
+        return ", not text"
     if isinstance(cell, NO_NUMBERS):
-        return "a time"
+        return ", not a time"
     try:
         float("nan" if cell is None else cell)
     except (TypeError, ValueError, OverflowError) as error:
-        return str(error)
+        return f" ({error})"
     return None
 
 

@@ -71,10 +71,9 @@ def warn_of_indices(X: Any, **given: Any) -> None:
         for row, (here, of_X) in enumerate(zip(own.tolist(), index.tolist(), strict=True)):
             if here != of_X:
                 warn_user(
-                    f"{name} has the index of X in another order: row {row} of {name} has "
-                    f"{here!r}, that of X has {of_X!r}. Rows are matched by position, not by "
-                    f"index; pass {name}.loc[X.index], or {name}.to_numpy() if the order is right "
-                    "as it is"
+                    f"{name} has the index of X in another order: row {row} has the index {here!r} "
+                    f"in {name}, but {of_X!r} in X. Rows are matched by position, not by index; "
+                    f"pass {name}.loc[X.index], or {name}.to_numpy() if the order is right as it is"
                 )
                 break
 
@@ -205,7 +204,7 @@ def _warn_of_numbers(column: Categorical) -> None:
         f"{found}, so they are treated as categories; convert the column to numbers, with an empty "
         "cell or NaN for a missing value, such as "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
-        "a categorical dtype"
+        "a categorical dtype (in a CSV file, put a letter before each code)"
     )
 
 

@@ -197,11 +197,11 @@ class Explanation:
             for name, contribution in zip(names, contributions, strict=True)
         ]
         has_before, has_after = self.position > 0, self.position < self.length - 1
-        before, after = "uncertain labels before", "uncertain labels after"
+        before, after = "uncertainty about labels before", "uncertainty about labels after"
         if self.relatives is not None:
             has_before = self.relatives.parent is not None
             has_after = bool(self.relatives.children)
-            before, after = "uncertain labels above", "uncertain labels below"
+            before, after = "uncertainty about labels above", "uncertainty about labels below"
         if has_before:
             lines.append(_Line(self.before, before))
         if has_after:

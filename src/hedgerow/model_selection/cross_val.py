@@ -109,7 +109,7 @@ def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
     if len(counts) != n_items or (counts != 1).any():
         item = int(np.flatnonzero(counts != 1)[0])
         raise ValueError(
-            f"item {item} of X is in {counts[item]} test parts of cv; every item must be in "
+            f"item {item} of X is in {counts[item]} test sets of cv; every item must be in "
             "exactly one, as with SequenceKFold"
         )
 

@@ -24,7 +24,7 @@ LARGEST = 1e5
 NAME = "label_costs"
 EXPECTED = (
     "expected 'hamming', a number, a dict {true label: cost} or {true label: {predicted label: "
-    "cost}}, or a matrix with one row for each true label, one column for each predicted one"
+    "cost}}, or a matrix with one row for each true label and one column for each predicted label"
 )
 
 

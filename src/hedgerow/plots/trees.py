@@ -71,8 +71,7 @@ def tree(
         raise TypeError(f"a {type(model).__name__} has no trees to draw; expected a TreeCRF")
     check_number("round", round, minimum=1, integer=True)
     model.model_.labels.read_codes([label], "label")
-    if max_depth is not None:
-        check_number("max_depth", max_depth, minimum=0, integer=True)
+    check_number("max_depth", max_depth, minimum=0, integer=True, optional=True)
     table = model.trees(round=round, label=label)
     boxes, size = _lay_out(table, max_depth)
     ax = open_axes(ax, size[0] / POINTS + EDGES, size[1] / POINTS + EDGES)

@@ -196,10 +196,11 @@ def _find_position(at: At, atom: Any, place: Place) -> int:
     number = at.position
     is_number = isinstance(number, Integral) and not isinstance(number, bool)
     if not (is_number and 0 <= number < place.n_positions):
+        last = place.n_positions - 1
         raise ValueError(
             f"{atom!r} at {place.where} names position {number!r}, but the sequence has "
-            f"{count_of(place.n_positions, 'position')}; expected At(0) to "
-            f"At({place.n_positions - 1})"
+            f"{count_of(place.n_positions, 'position')}; expected At(0)"
+            + (f" to At({last})" if last else "")
         )
     return place.first + int(number)
 

@@ -125,7 +125,7 @@ class Search:
 
     def _too_many(self, shape: Shape, n_new: int) -> ValueError:
         by_length = ", ".join(
-            f"{number:,} of {count_of(length, 'literal')}"
+            f"{number:,} with {count_of(length, 'literal')}"
             for length, number in sorted(self._counts.items())
         )
         pattern = name_query(shape.canonical[0], ["..."] * shape.n_slots)

@@ -99,7 +99,8 @@ def _note_what_is_left_out(
 ) -> None:
     n_all, n_kept = reading.sequences.n_sequences, len(choice.sequences)
     if n_kept < n_all:
-        notes.append(f"The section Sequences contains the {n_kept:,} worst of {n_all:,} sequences.")
+        worst = "worst" if n_kept == 1 else f"{n_kept:,} worst"
+        notes.append(f"The section Sequences contains the {worst} of {n_all:,} sequences.")
     n_positions = int(reading.sequences.lengths[choice.sequences].sum())
     if len(choice.positions) < n_positions:
         notes.append(

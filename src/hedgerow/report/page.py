@@ -229,8 +229,8 @@ def _describe_model(
     }
     if (base := getattr(model, "base_", None)) is not None:
         notes.append(
-            "The page shows features and trees without the base model; write a report about "
-            f"model.base_, a {type(base).__name__}, to see the base model."
+            "The page shows features and trees without the base model; to see the base model, a "
+            f"{type(base).__name__}, write a report about model.base_ in Python."
         )
     return data, blobs
 

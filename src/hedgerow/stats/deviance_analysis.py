@@ -226,8 +226,8 @@ def _read_counts(right: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
         column = np.asarray(values)
         if column.ndim != 1 or column.dtype.kind not in "iuf":
             raise ValueError(
-                f"{name} must be an array (n,) of counts, one for each cell; got shape "
-                f"{column.shape} of {column.dtype}"
+                f"{name} must be a 1-D array of counts, one for each cell; got shape "
+                f"{column.shape} and dtype {column.dtype}"
             )
         columns.append(column.astype(np.float64))
     if len(columns[0]) != len(columns[1]):

@@ -64,11 +64,11 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
 
 
 def _read(name: str, right: ArrayLike) -> NDArray[np.bool_]:
-    expected = f"{name} must be an array (N,) of bools, whether the model is right on each item"
+    expected = f"{name} must be a 1-D array of bools, True for each item that the model gets right"
     try:
         values = np.asarray(right)
     except ValueError:
         raise ValueError(f"{expected}; got lists of different lengths") from None
     if values.ndim != 1 or (values.dtype != np.bool_ and values.size):
-        raise ValueError(f"{expected}; got shape {values.shape} of {values.dtype}")
+        raise ValueError(f"{expected}; got shape {values.shape} and dtype {values.dtype}")
     return values.astype(np.bool_)

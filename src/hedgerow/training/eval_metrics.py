@@ -161,8 +161,8 @@ def read_eval_metric(value: Any) -> tuple[tuple[str, ...], tuple[EvalMetric, ...
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isprintable() or not name or name in ALWAYS:
         raise ValueError(
-            f"eval_metric has the name {name!r}; expected text that can be printed, other than "
-            "'loss' and 'accuracy'"
+            f"eval_metric has the name {name!r}; expected a non-empty, printable string other "
+            "than 'loss' and 'accuracy'"
         )
     return name
 

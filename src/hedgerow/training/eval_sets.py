@@ -154,7 +154,7 @@ def eval_figures(history: Mapping[str, list[float]]) -> dict[str, tuple[str, str
 
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isprintable() or not name:
-        raise ValueError(f"eval_set has the name {name!r}; expected text that can be printed")
+        raise ValueError(f"eval_set has the name {name!r}; expected a non-empty, printable string")
     return name
 
 

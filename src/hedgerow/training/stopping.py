@@ -76,15 +76,13 @@ class Stopping:
         """Check the parameters; raises ValueError or TypeError."""
         patience, metric = crf.early_stopping_rounds, crf.early_stopping_metric
         share, callbacks = crf.validation_fraction, crf.callbacks
-        if patience is not None:
-            check_number("early_stopping_rounds", patience, minimum=1, integer=True)
+        check_number("early_stopping_rounds", patience, minimum=1, integer=True, optional=True)
         names, metrics = read_eval_metric(crf.eval_metric)
         choices = tuple(dict.fromkeys((*ALWAYS, *names)))
         check_choice("early_stopping_metric", metric, (*choices, None))
         if metric is None:
             metric = names[-1] if names else "loss"
-        if share is not None:
-            check_number("validation_fraction", share, above=0, below=1)
+        check_number("validation_fraction", share, above=0, below=1, optional=True)
         if not isinstance(callbacks, (list, tuple, type(None))):
             raise TypeError(f"callbacks is {callbacks!r}; expected a list of callables")
         for callback in callbacks or ():
@@ -116,7 +114,7 @@ def _warn_of_nothing_to_measure(crf: StoppingParameters) -> None:
         if value not in (None, "loss"):
             warn_user(
                 f"{name} is {value!r}, but there are no data to measure it on, so it changes "
-                "nothing; pass fit(..., eval_set=(X, y)), or set early_stopping_rounds, which "
-                "holds out some training sequences"
+                "nothing; pass fit(..., eval_set=(X, y)), or --dev on the command line, or set "
+                "early_stopping_rounds, which holds out some training sequences"
             )
             return

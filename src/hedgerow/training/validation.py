@@ -23,6 +23,8 @@ from hedgerow.training.training_set import TrainingSet
 
 __all__ = ["fixed_seed", "hold_out", "take_sequences", "validation_set"]
 
+INSTEAD = "pass an eval_set (--dev on the command line), or set early_stopping_rounds=None"
+
 
 def hold_out(
     labelled: Labelled, share: float | None, random_state: Any
@@ -53,8 +55,7 @@ def hold_out(
         raise ValueError(
             f"validation_fraction is {share}, but the number of sequences with known labels and a "
             f"weight above 0 is {n_candidates} on the {comm.size} workers of comm, too few to "
-            "train on some and hold out others; pass an eval_set, or set "
-            "early_stopping_rounds=None"
+            f"train on some and hold out others; {INSTEAD}"
         )
     identities = labelled.identify()
     uniforms = draw_uniforms(identities[candidates], fixed_seed(random_state))
@@ -138,8 +139,8 @@ def _warn_of_few(share: float, n_candidates: int) -> None:
         warn_user(
             f"validation_fraction is {share} and there are {n_candidates} training sequences: one "
             f"of them, {1 / n_candidates:.0%} of all, is held out for early stopping and not "
-            "trained on; pass an eval_set, divide long sequences, or set "
-            "early_stopping_rounds=None"
+            "trained on; pass an eval_set (--dev on the command line), divide long sequences, or "
+            "set early_stopping_rounds=None"
         )
 
 
@@ -151,8 +152,8 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
     if len(counted) < 2:
         raise ValueError(
             f"validation_fraction is {share}, but the number of known labels of y with a "
-            f"weight above 0 is {len(counted)}, too few to train on some and hold out others; pass "
-            "an eval_set, or set early_stopping_rounds=None"
+            f"weight above 0 is {len(counted)}, too few to train on some and hold out others; "
+            f"{INSTEAD}"
         )
     wanted = counted[-min(max(1, round(share * len(counted))), len(counted) - 1)]
     cuts = np.arange(counted[0] + 1, counted[-1] + 1)
@@ -160,8 +161,7 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
     if not len(cuts):
         raise ValueError(
             f"validation_fraction is {share} and there is one training sequence, whose last part "
-            f"would be held out, but {_why_whole(labelled)}; pass an eval_set, or set "
-            "early_stopping_rounds=None"
+            f"would be held out, but {_why_whole(labelled)}; {INSTEAD}"
         )
     cut = cuts[np.abs(cuts - wanted).argmin()]
     offsets = labelled.sequences.offsets
