@@ -99,15 +99,15 @@ def test_a_table():
 def test_a_history():
     history = History({"loss": [0.5, np.inf, 0.2], f"{BAD}_loss": [0.4, 0.3], "none": []})
     assert repr(history).splitlines() == [
-        "3 steps          first  best  at  last",
-        "loss               0.5   0.2   3   0.2",
-        f"{BAD}_loss    0.4   0.3   3   0.3",
+        "3 steps          first  best  at step  last",
+        "loss               0.5   0.2        3   0.2",
+        f"{BAD}_loss    0.4   0.3        3   0.3",
     ]
     tree = parse(history._repr_html_())
     assert len(tree.findall(".//svg")) == 1
     assert history.at(2) == {"loss": np.inf, f"{BAD}_loss": 0.4}
     assert history.at(4) == history.at(0) == {}
-    assert repr(History()) == "0 steps  first  best  at  last"
+    assert repr(History()) == "0 steps  first  best  at step  last"
     assert history == dict(history)
 
 

@@ -18,9 +18,9 @@ class History(dict[str, list[float]]):
     Examples
     --------
     >>> History({"loss": [0.7, 0.5, 0.4], "eval_accuracy": [0.8, 0.9, 0.85]})
-    3 steps        first  best  at  last
-    loss             0.7   0.4   3   0.4
-    eval_accuracy    0.8   0.9   2  0.85
+    3 steps        first  best  at step  last
+    loss             0.7   0.4        3   0.4
+    eval_accuracy    0.8   0.9        2  0.85
     """
 
     @property
@@ -67,4 +67,4 @@ class History(dict[str, list[float]]):
                 best = min(known) if is_loss else max(known)
                 step = self.n_steps - len(figures) + figures.index(best) + 1
                 rows.append([name, float(figures[0]), float(best), step, float(figures[-1])])
-        return [count_of(self.n_steps, "step"), "first", "best", "at", "last"], rows
+        return [count_of(self.n_steps, "step"), "first", "best", "at step", "last"], rows
