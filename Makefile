@@ -154,13 +154,13 @@ $(VENV)/install:
 		|| uv="$(PIP_INSTALL)"; \
 	echo "exec $$uv \"\$$@\"" >$@
 
-$(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
+$(VENV)/.installed: $(VENV)/install $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building and installing hedgerow"
 	@$(HERE) $(INSTALL) --editable .
 	@touch $@
 
 # In one go: what is needed is looked up once.
-$(VENV)/.test-tools: $(VENV)/.cmake $(BUILD_INPUTS)
+$(VENV)/.test-tools: $(VENV)/install $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building hedgerow, and installing it with the test tools"
 	@$(HERE) $(INSTALL) --editable ".[test]"
 	@touch $@ $(VENV)/.installed
@@ -170,10 +170,11 @@ $(VENV)/.docs-tools: $(VENV)/.installed
 	@$(INSTALL) "hedgerow[docs]"
 	@touch $@
 
-$(VENV)/.chromium: $(VENV)/install
+# Neither waits for .venv, unless cmake is to be installed there: in `make test` they start at once.
+$(VENV)/.chromium:
 	@sh tests/install_chromium.sh
-	@touch $@
+	@mkdir -p $(VENV) && touch $@
 
-$(VENV)/.cmake: $(VENV)/install
+$(VENV)/.cmake: $(if $(shell command -v cmake),,$(VENV)/install)
 	@command -v cmake >/dev/null || $(INSTALL) cmake
-	@touch $@
+	@mkdir -p $(VENV) && touch $@
