@@ -104,8 +104,8 @@ HEDGEROW_INLINE void add_parts(Vector a, Lanes& sum) {
   store_all(lanes, a);
   for (size_t i = 0; i < sizeof(Vector) / sizeof(double); i += kLanes) sum += load(lanes + i);
 }
-// step(k) for the vectors from lane k on of a row of n lanes, a multiple of kLanes, with the type of
-// the vector as a parameter: Wide, then what is left in Lanes.
+// step(k) for the vectors from lane k on of a row of n lanes, a multiple of kLanes, with the type
+// of the vector as a parameter: Wide, then what is left in Lanes.
 template <class Wide, class Step>
 HEDGEROW_INLINE void for_each_vector(int n, Step step) {
   constexpr int kSize = sizeof(Wide) / sizeof(double);

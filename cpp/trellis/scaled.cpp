@@ -47,8 +47,8 @@ class RatesToPrevious {
   HEDGEROW_INLINE void write(int64_t t) {
     float rates[SingleRows::kMost];
     if (arcs_.single)
-      fill_rates<FloatsAs<Wide>>(n_, rows_.inverses(), rows_.after(), arcs_.single_to_previous.data(), n_labels_,
-                 arcs_.floats, rates);
+      fill_rates<FloatsAs<Wide>>(n_, rows_.inverses(), rows_.after(),
+                                 arcs_.single_to_previous.data(), n_labels_, arcs_.floats, rates);
     float* message = messages_ + t + 1 - n_;
     for (int i = 0; i < n_; ++i, ++message)
       *message = (known_[i] < 0.0f ? rates[i] : known_[i]) * (1.0f + message[-1]);
@@ -307,7 +307,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
     scale_row(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
-    const LikelyLabel likely = tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
+    const LikelyLabel likely =
+        tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
     mixing.arrive(t, likely);
 
     // forward() has left the factors of the last block; those of other blocks are recomputed.

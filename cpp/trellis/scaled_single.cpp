@@ -31,7 +31,8 @@ HEDGEROW_INLINE bool lost_label(const double* factors, const float* beta, int st
   return min_lane(smallest) < kSmallestFloat;
 }
 
-// The positions whose pairs are still to be added. Wide: the largest vectors, as in single_loops.hpp
+// The positions whose pairs are still to be added. Wide: the largest vectors, as in
+// single_loops.hpp
 template <class Wide>
 class SinglePairs {
  public:
@@ -50,7 +51,7 @@ class SinglePairs {
   HEDGEROW_INLINE void flush(int64_t t, BackwardMixing& mixing) {
     float rates[SingleRows::kMost];
     fill_rates<Wide>(n_, rows_.inverses(), rows_.after(), arcs_.single_to_next.data(), n_labels_,
-               arcs_.floats, rates);
+                     arcs_.floats, rates);
     for (int w = 0; w < n_; ++w) {
       mixing.arrive(t + n_ - 1 - w, likely_[w]);
       const float gamma = mixing.pair_gamma();
@@ -86,9 +87,9 @@ class SinglePairs {
       sums += if_positive(distance * distance, load(before + i) * load(arcs + i), broadcast(0.0f));
     }
     const double others = double{fold_lanes<Total>(sums)} * after[k];
-    add_likely_row<Wide>(before[j], arcs_.single_to_next.data() + row(j), after, gamma, mixing.weight(),
-                   arcs_.floats, k, likely_after.others + others, out_.curvature_grid,
-                   out_.curvature + row(j));
+    add_likely_row<Wide>(before[j], arcs_.single_to_next.data() + row(j), after, gamma,
+                         mixing.weight(), arcs_.floats, k, likely_after.others + others,
+                         out_.curvature_grid, out_.curvature + row(j));
   }
 
   // Without the curvature of those that are rounded to 0 as their label before is too unlikely.
@@ -98,20 +99,21 @@ class SinglePairs {
     const double least = this->least();
     const int n = n_, n_labels = out_.wanted() ? n_labels_ : 0;
     const float* reach = reach_;
-    for_each_block<Wide>(rows.stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-      PairTables out = out_;
-      if (out.sums != nullptr) out.sums += c;
-      if (out.curvature != nullptr) out.curvature += c;
-      const float* arcs = arcs_.single_to_next.data() + c;
-      for (int64_t j = 0; j < n_labels; ++j, arcs += rows.stride) {
-        if (out.curvature != nullptr && weight * reach[j] >= least)
-          add_pair_block<Vector, kVectors, true>(rows, n, j, c, arcs, out, weight);
-        else if (out.sums != nullptr)
-          add_pair_block<Vector, kVectors, false>(rows, n, j, c, arcs, out, weight);
-        if (out.sums != nullptr) out.sums += rows.stride;
-        if (out.curvature != nullptr) out.curvature += rows.stride;
-      }
-    });
+    for_each_block<Wide>(
+        rows.stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+          PairTables out = out_;
+          if (out.sums != nullptr) out.sums += c;
+          if (out.curvature != nullptr) out.curvature += c;
+          const float* arcs = arcs_.single_to_next.data() + c;
+          for (int64_t j = 0; j < n_labels; ++j, arcs += rows.stride) {
+            if (out.curvature != nullptr && weight * reach[j] >= least)
+              add_pair_block<Vector, kVectors, true>(rows, n, j, c, arcs, out, weight);
+            else if (out.sums != nullptr)
+              add_pair_block<Vector, kVectors, false>(rows, n, j, c, arcs, out, weight);
+            if (out.sums != nullptr) out.sums += rows.stride;
+            if (out.curvature != nullptr) out.curvature += rows.stride;
+          }
+        });
   }
 
   const ScaledArcs& arcs_;
@@ -143,8 +145,7 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
   const int64_t n_inner = length - row.n_outer_rows();
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   const PairTables tables = single_totals_.tables(weight, sum_grid_, curvature_grid_);
-  SinglePairs<Wide> pairs(arcs_, n_labels, rows, ones + floats,
-                    tables);
+  SinglePairs<Wide> pairs(arcs_, n_labels, rows, ones + floats, tables);
   bool added = false;
   const auto refuse = [&] {
     if (added) single_totals_.restore();
@@ -177,7 +178,7 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
     if (arcs_.holes && lost_label(factors, beta, stride)) return refuse();
     if (t > 0)
       multiply<Wide>(after, arcs_.single_to_previous.data(), n_labels, floats, per_sum,
-               rows.beta() + next);
+                     rows.beta() + next);
     for (int k = 0; k < floats; k += kFloats)
       store(after + k, load(after + k) * broadcast(per_sum));
     if (t > 0 && arcs_.holes &&
@@ -204,7 +205,8 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
       store_normal(before + k, load_as<Vector>(alpha + k) * scale);
     });
     row.copy_from_padded(product, false, marginals);
-    const LikelyLabel likely = tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
+    const LikelyLabel likely =
+        tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
     if (last) {
       mixing.arrive(t, likely);
       mixing.write();
@@ -220,8 +222,8 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
 }
 
 bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop) {
-  static const auto kernel = eight_wide_clone<backward_in_single_with<SixteenFloats>,
-                                              backward_in_single_with<Floats>>();
+  static const auto kernel =
+      eight_wide_clone<backward_in_single_with<SixteenFloats>, backward_in_single_with<Floats>>();
   bool done;
   kernel(*this, sequence, alphas, weight, stop, done);
   return done;

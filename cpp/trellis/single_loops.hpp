@@ -33,8 +33,8 @@ HEDGEROW_INLINE Floats load_as_floats(const double* row, int k, int stride) {
   return join_as_floats(load_at(k), load_at(k + kLanes));
 }
 
-// block(c) for every block of kVectors vectors from column c on, with the type and the number of the
-// vectors as parameters: as many as hold 32 floats, then 16 and 8. Wide: the largest vectors
+// block(c) for every block of kVectors vectors from column c on, with the type and the number of
+// the vectors as parameters: as many as hold 32 floats, then 16 and 8. Wide: the largest vectors
 template <class Wide, class Block>
 HEDGEROW_INLINE void for_each_block(int stride, Block block) {
   int c = 0;
