@@ -5,54 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
-#include "simd.hpp"
+#include "simd_wide.hpp"
 
 namespace hedgerow {
 
-template <class Vector>
-HEDGEROW_INLINE Vector load_as(const double* p) {
-  Vector out;
-  std::memcpy(&out, p, sizeof(out));
-  return out;
-}
-// From as many floats. By way of an array, of which GCC makes one conversion.
-template <class Vector>
-HEDGEROW_INLINE Vector load_as(const float* p) {
-  constexpr int kSize = sizeof(Vector) / sizeof(double);
-  double wide[kSize];
-  for (int i = 0; i < kSize; ++i) wide[i] = p[i];
-  return load_as<Vector>(wide);
-}
-template <class Vector>
-HEDGEROW_INLINE void store_all(double* p, Vector a) {
-  std::memcpy(p, &a, sizeof(a));
-}
-
 #if defined(__GNUC__)
-
-// For kernels of eight_wide_clone, which take the vectors that they work with as a parameter.
-using EightLanes = double __attribute__((vector_size(64)));
-
-HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
-HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
-// a, or 0 where b is less than `least`.
-HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes a) {
-  return b >= least ? a : EightLanes{};
-}
-template <class Vector>
-HEDGEROW_INLINE Vector broadcast_to(double x) {
-#if defined(__clang__) || __GNUC__ >= 12
-  const Vector first{x};
-  if constexpr (sizeof(Vector) == sizeof(EightLanes))
-    return __builtin_shufflevector(first, first, 0, 0, 0, 0, 0, 0, 0, 0);
-  else
-    return __builtin_shufflevector(first, first, 0, 0, 0, 0);
-#else
-  return x - Vector{};
-#endif
-}
 
 namespace exp_detail {
 
@@ -124,12 +82,6 @@ HEDGEROW_INLINE Vector exp_below_zero(Vector x) {
 
 #else
 
-using EightLanes = Lanes;
-
-template <class Vector>
-HEDGEROW_INLINE Vector broadcast_to(double x) {
-  return broadcast(x);
-}
 HEDGEROW_INLINE Lanes exp_moderate(Lanes x) {
   for (int i = 0; i < kLanes; ++i) x.v[i] = std::exp(x.v[i]);
   return x;

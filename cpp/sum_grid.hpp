@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "simd.hpp"
+#include "simd_wide.hpp"
 
 namespace hedgerow {
 
@@ -20,8 +20,10 @@ class SumGrid {
   // Rounds to the nearest multiple of 2^-51 times the power of two above the bound: adding a much
   // larger number rounds off the lower digits.
   double round(double x) const { return (x + shift_) - shift_; }
-  HEDGEROW_INLINE Lanes round(Lanes x) const {
-    const Lanes shift = broadcast(shift_);
+  template <class Vector>
+    requires(sizeof(Vector) > sizeof(double))
+  HEDGEROW_INLINE Vector round(Vector x) const {
+    const Vector shift = broadcast_to<Vector>(shift_);
     return (x + shift) - shift;
   }
   // Numbers are rounded to multiples of this; 0: they are not rounded.

@@ -14,6 +14,8 @@ namespace hedgerow {
 namespace {
 
 // The messages beta_{t-1->t} of Eq. 17, from rates that are computed for several positions at once.
+// Wide: the largest vectors of doubles
+template <class Wide>
 class RatesToPrevious {
  public:
   // messages: (T,), where they are written; rows: see SingleRows, not used without tables of floats
@@ -45,8 +47,8 @@ class RatesToPrevious {
   HEDGEROW_INLINE void write(int64_t t) {
     float rates[SingleRows::kMost];
     if (arcs_.single)
-      fill_rates(n_, rows_.inverses(), rows_.after(), arcs_.single_to_previous.data(), n_labels_,
-                 arcs_.floats, rates);
+      fill_rates<FloatsAs<Wide>>(n_, rows_.inverses(), rows_.after(),
+                                 arcs_.single_to_previous.data(), n_labels_, arcs_.floats, rates);
     float* message = messages_ + t + 1 - n_;
     for (int i = 0; i < n_; ++i, ++message)
       *message = (known_[i] < 0.0f ? rates[i] : known_[i]) * (1.0f + message[-1]);
@@ -111,16 +113,18 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
       curvature_grid_(curvature_grid(out.mixing ? out.mixing->bound : 0.0)),
       block_rows_(block_rows(arcs.stride)),
       rows_(static_cast<size_t>(arcs.stride) * 6),
-      waiting_pairs_(scores.n_labels) {
+      waiting_pairs_(scores.n_labels),
+      totals_(scores.n_labels, arcs.stride, arcs.usable && out.pair_sums,
+              arcs.usable && out.mixing && out.mixing->pair_curvature),
+      single_totals_(scores.n_labels, arcs.floats, single_ && out.pair_sums,
+                     single_ && out.mixing && out.mixing->pair_curvature) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride + kFactorSlack);
   maxima_.resize(block_rows_);
-  if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
   if (arcs.single) single_rows_.resize(SingleRows::size(arcs.floats) + 2 * arcs.floats);
   if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
-  sums_.resize(stride * stride);
 }
 
 // In training, the last digits of the factors do not matter.
@@ -136,34 +140,52 @@ void ScaledChain::fill_block(int64_t sequence, int64_t first) {
     fill_factors(nodes, Row(n_labels), first, length, block_.data(), maxima_.data());
 }
 
-void ScaledChain::keep_tables() {
+PairTotals::PairTotals(int n_labels, int stride, bool sums, bool curvature)
+    : n_labels_(n_labels), stride_(stride) {
+  const size_t size = static_cast<size_t>(padded(n_labels)) * stride;
+  if (sums) sums_.resize(size);
+  if (curvature) curvature_.resize(size);
+}
+
+PairTables PairTotals::tables(double weight, SumGrid sum_grid, SumGrid curvature_grid) {
+  return {sums_.empty() ? nullptr : sums_.data(), weight, sum_grid,
+          curvature_.empty() ? nullptr : curvature_.data(), curvature_grid};
+}
+
+void PairTotals::keep() {
   sums_before_ = sums_;
   curvature_before_ = curvature_;
 }
 
-void ScaledChain::restore_tables() {
+void PairTotals::restore() {
   std::swap(sums_, sums_before_);
   std::swap(curvature_, curvature_before_);
 }
 
-void ScaledChain::add_pair_sums(double* pair_sums) const { add_table(sums_, pair_sums); }
-
-void ScaledChain::add_pair_curvature(double* pair_curvature) const {
-  add_table(curvature_, pair_curvature);
-}
-
-void ScaledChain::add_table(const PaddedVector& table, double* out) const {
+void PairTotals::add(const PaddedVector& table, double* out) const {
   if (table.empty()) return;
-  const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
+  const int64_t n_labels = n_labels_, stride = stride_;
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) out[j * n_labels + k] += table[j * stride + k];
+}
+
+void ScaledChain::add_pair_sums(double* pair_sums) const {
+  totals_.add_sums(pair_sums);
+  single_totals_.add_sums(pair_sums);
+}
+
+void ScaledChain::add_pair_curvature(double* pair_curvature) const {
+  totals_.add_curvature(pair_curvature);
+  single_totals_.add_curvature(pair_curvature);
 }
 
 // alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum
 // of the row before; log Z is the sum of the logs of all that was divided out. Where there are
 // edges, here and below, arcs + edges[t] replace the arcs.
-HEDGEROW_CLONES
-bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
+template <class Wide>
+HEDGEROW_INLINE void ScaledChain::run_forward(int64_t sequence, const int32_t* labels,
+                                              double* alphas, Stop& stop, bool& done) {
+  done = false;
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
   double* alpha = rows_.data();
   double* next = alpha + stride;
@@ -180,7 +202,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const double* matrix = arcs_.to_next.data();
   double arc_shift = arcs_.shift;
   const bool edges = edges_.given();
-  RatesToPrevious rates(arcs_, single_rows_.data(), n_labels, messages);
+  RatesToPrevious<Wide> rates(arcs_, single_rows_.data(), n_labels, messages);
   edges_.open(sequence, alphas != nullptr);
 
   for (int64_t t = 0; t < length; ++t) {
@@ -190,14 +212,14 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     if (in_block == 0) fill_block(sequence, t);
     const double* factors = block_.data() + in_block * stride;
     const double maximum_node = maxima_[in_block];
-    if (!(maximum_node > -kInfinity)) return false;
+    if (!(maximum_node > -kInfinity)) return;
     if (edges && t > 0) {
-      if (!edges_.fill(t)) return false;
+      if (!edges_.fill(t)) return;
       matrix = edges_.at(t);
       arc_shift = edges_.shift(t);
     }
     if (t > 0) {
-      multiply(alpha, matrix, n_labels, stride, next);
+      multiply<Wide>(alpha, matrix, n_labels, stride, next);
     } else {
       std::fill(next, next + stride, 1.0);
     }
@@ -218,10 +240,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
       smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
     }
     const double sum = sum_lanes(sums);
-    if (!(sum > 0.0)) return false;
+    if (!(sum > 0.0)) return;
     if (min_lane(smallest) < kSmallest &&
         lost_path(next, n_labels, t > 0 ? alpha : nullptr, {matrix, stride, 1}, nodes))
-      return false;
+      return;
     std::swap(alpha, next);
     if (alphas != nullptr) row.copy_from_padded(alpha, t < n_inner, alphas + t * n_labels);
     per_sum = 1.0 / sum;
@@ -237,7 +259,14 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   }
   log_z_ = shifts.value() + scale.log();
   log_likelihood_ = path.value() - scale.log();
-  return true;
+  done = true;
+}
+
+bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
+  static const auto kernel = eight_wide_clone<forward_with<EightLanes>, forward_with<Lanes>>();
+  bool done;
+  kernel(*this, sequence, labels, alphas, stop, done);
+  return done;
 }
 
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], where v_t[k] = exp(nodes[t, k]) beta_t[k] divided
@@ -259,13 +288,12 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const Lanes padding = padding_ones(n_labels);
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
-  const bool pair_sums = !sums_.empty(), edges = edges_.given();
+  const bool edges = edges_.given();
   const bool each_pair = edges || mixing_ != nullptr;  // not by outer products
   const double* matrix = arcs_.to_next.data();         // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
-  const PairTables tables{pair_sums ? sums_.data() : nullptr, weight, sum_grid_,
-                          curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_};
-  if (arcs_.holes) keep_tables();  // without, the backward pass is never refused
+  const PairTables tables = totals_.tables(weight, sum_grid_, curvature_grid_);
+  if (arcs_.holes) totals_.keep();  // without, the backward pass is never refused
   waiting_pairs_.clear();
   int n_waiting = 0;
 
@@ -279,7 +307,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
     scale_row(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
-    const LikelyLabel likely = curvature_.empty() ? LikelyLabel() : find_likely(product, stride);
+    const LikelyLabel likely =
+        tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
     mixing.arrive(t, likely);
 
     // forward() has left the factors of the last block; those of other blocks are recomputed.
@@ -294,7 +323,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (t + 1 < length && each_pair) {
       waiting_pairs_.add(alpha, matrix, after, mixing.weight() * mixing.pair_gamma(),
                          mixing.likely().label, mixing.likely_after().label, product);
-    } else if (t + 1 < length && pair_sums) {
+    } else if (t + 1 < length && tables.sums != nullptr) {
       scale_row(weight, alpha, stride, waiting + n_waiting * stride);
       scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
       ++n_waiting;
@@ -305,7 +334,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (each_pair && (waiting_pairs_.full() || t == 0 || (edges && !edges_.keeps(t))))
       waiting_pairs_.flush(tables);
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
-      add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, sums_.data());
+      add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, tables.sums);
       n_waiting = 0;
     }
     if (t == 0) break;
@@ -326,7 +355,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     }
     if (min_lane(smallest) < kSmallest &&
         lost_path(beta, n_labels, after, {matrix, 1, stride}, nullptr)) {
-      restore_tables();
+      totals_.restore();
       return false;
     }
   }

@@ -41,6 +41,27 @@ struct ScaledArcs {
   PaddedFloats single_to_previous;  // (K, floats) [label, label before]
 };
 
+// Sums over pairs of labels, and their curvature: tables (K rounded up, stride), empty if they are
+// not wanted.
+class PairTotals {
+ public:
+  PairTotals(int n_labels, int stride, bool sums, bool curvature);
+
+  PairTables tables(double weight, SumGrid sum_grid, SumGrid curvature_grid);
+  // Keeps a copy, which is restored if a sequence turns out to need another kernel.
+  void keep();
+  void restore();
+  // Adds what they contain to tables (K, K), null if they are not wanted.
+  void add_sums(double* out) const { add(sums_, out); }
+  void add_curvature(double* out) const { add(curvature_, out); }
+
+ private:
+  void add(const PaddedVector& table, double* out) const;
+
+  int n_labels_, stride_;
+  PaddedVector sums_, curvature_, sums_before_, curvature_before_;
+};
+
 // Scratch memory of one task. The pair posteriors of some positions of a sequence are summed up as
 // outer products, sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k], where there are no
 // edges. Mixing rates, see mixing.hpp, are by-products of the two passes.
@@ -79,12 +100,26 @@ class ScaledChain {
   void add_pair_curvature(double* pair_curvature) const;
 
  private:
+  // The passes with vectors of two sizes, and as kernels of eight_wide_clone.
+  template <class Wide>
+  void run_forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop, bool& done);
+  template <class Wide>
+  void run_backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop,
+                              bool& done);
+  template <class Wide>
+  HEDGEROW_INLINE static void forward_with(ScaledChain& chain, int64_t sequence,
+                                           const int32_t* labels, double* alphas, Stop& stop,
+                                           bool& done) {
+    chain.run_forward<Wide>(sequence, labels, alphas, stop, done);
+  }
+  template <class Wide>
+  HEDGEROW_INLINE static void backward_in_single_with(ScaledChain& chain, int64_t sequence,
+                                                      double* alphas, double weight, Stop& stop,
+                                                      bool& done) {
+    chain.run_backward_in_single<Wide>(sequence, alphas, weight, stop, done);
+  }
   // Computes the factors of the block of positions from `first` on.
   void fill_block(int64_t sequence, int64_t first);
-  // table: (stride, stride), may be empty; out: (K, K)
-  void add_table(const PaddedVector& table, double* out) const;
-  void keep_tables();
-  void restore_tables();
 
   const ChainScores& scores_;
   const ScaledArcs& arcs_;
@@ -101,10 +136,7 @@ class ScaledChain {
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
   WaitingPairs waiting_pairs_;  // the same where there are edges
   PaddedFloats single_rows_;    // the same in single precision, see SingleRows, and two rows
-  PaddedVector sums_;           // (stride, stride) of pairs; empty if they are not wanted
-  PaddedVector curvature_;      // (stride, stride); empty if that of pairs is not wanted
-  // Copies to restore if a sequence turns out to need log space.
-  PaddedVector sums_before_, curvature_before_;
+  PairTotals totals_, single_totals_;  // of backward() and of backward_in_single()
 };
 
 }  // namespace hedgerow

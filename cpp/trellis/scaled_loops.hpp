@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "simd.hpp"
-#include "simd_float.hpp"
+#include "simd_wide.hpp"
 #include "sum_grid.hpp"
 #include "trellis/scaled.hpp"
 
@@ -22,58 +22,63 @@ inline int64_t block_rows(int stride) {
   return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
 }
 
-HEDGEROW_INLINE Lanes load_wide(const double* p) { return load(p); }
-HEDGEROW_INLINE Lanes load_wide(const float* p) { return load_from_floats(p); }
-
-// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. If there are few
-// columns, the rows are divided among kParts partial sums, so that consecutive additions do not
-// depend on each other.
-template <int kVectors, int kParts, class Number>
+// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns, by Wide vectors as far as they
+// go. If there are few columns, the rows are divided among kParts partial sums, so that consecutive
+// additions do not depend on each other.
+template <class Wide, int kVectors, int kParts, class Number>
 HEDGEROW_INLINE void multiply_columns(const double* x, const Number* matrix, int n_rows, int stride,
                                       double* out) {
-  Lanes sums[kParts][kVectors];
-  for (int p = 0; p < kParts; ++p)
-    for (int v = 0; v < kVectors; ++v) sums[p][v] = broadcast(0.0);
+  constexpr int kSize = sizeof(Wide) / sizeof(double), kWide = kVectors * kLanes / kSize;
+  constexpr int kRest = kVectors - kWide * kSize / kLanes;
+  Wide sums[kParts][kWide + 1];
+  Lanes rest[kParts];
+  for (int p = 0; p < kParts; ++p) {
+    for (int v = 0; v < kWide; ++v) sums[p][v] = broadcast_to<Wide>(0.0);
+    rest[p] = broadcast(0.0);
+  }
+  const auto add_row = [&](int r, int p) HEDGEROW_INLINE_LAMBDA {
+    const Wide factor = broadcast_to<Wide>(x[r]);
+    const Number* row = matrix + static_cast<int64_t>(r) * stride;
+    for (int v = 0; v < kWide; ++v) sums[p][v] += factor * load_as<Wide>(row + v * kSize);
+    if constexpr (kRest > 0) rest[p] += broadcast(x[r]) * load_as<Lanes>(row + kWide * kSize);
+  };
   int r = 0;
   for (; r + kParts <= n_rows; r += kParts)
-    for (int p = 0; p < kParts; ++p) {
-      const Lanes factor = broadcast(x[r + p]);
-      const Number* row = matrix + static_cast<int64_t>(r + p) * stride;
-      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load_wide(row + v * kLanes);
-    }
-  for (; r < n_rows; ++r) {
-    const Lanes factor = broadcast(x[r]);
-    const Number* row = matrix + static_cast<int64_t>(r) * stride;
-    for (int v = 0; v < kVectors; ++v) sums[0][v] += factor * load_wide(row + v * kLanes);
+    for (int p = 0; p < kParts; ++p) add_row(r + p, p);
+  for (; r < n_rows; ++r) add_row(r, 0);
+  for (int p = 1; p < kParts; ++p) {
+    for (int v = 0; v < kWide; ++v) sums[0][v] += sums[p][v];
+    rest[0] += rest[p];
   }
-  for (int v = 0; v < kVectors; ++v) {
-    Lanes total = sums[0][v];
-    for (int p = 1; p < kParts; ++p) total += sums[p][v];
-    store(out + v * kLanes, total);
-  }
+  for (int v = 0; v < kWide; ++v) store_all(out + v * kSize, sums[0][v]);
+  if constexpr (kRest > 0) store(out + kWide * kSize, rest[0]);
 }
 
 // out = x^T matrix, for x of n_rows entries and n_columns columns, a multiple of kLanes.
-template <class Number>
+template <class Wide = Lanes, class Number>
 HEDGEROW_INLINE void multiply(const double* x, const Number* matrix, int n_rows, int stride,
                               int n_columns, double* out) {
   for (int c = 0; c < n_columns; c += 8 * kLanes) {
     const Number* columns = matrix + c;
+    const auto fill = [&]<int kVectors, int kParts>() HEDGEROW_INLINE_LAMBDA {
+      multiply_columns<Wide, kVectors, kParts>(x, columns, n_rows, stride, out + c);
+    };
     switch (std::min(8, (n_columns - c) / kLanes)) {
-      case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
-      case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
-      case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
-      case 4: multiply_columns<4, 2>(x, columns, n_rows, stride, out + c); break;
-      case 5: multiply_columns<5, 1>(x, columns, n_rows, stride, out + c); break;
-      case 6: multiply_columns<6, 1>(x, columns, n_rows, stride, out + c); break;
-      case 7: multiply_columns<7, 1>(x, columns, n_rows, stride, out + c); break;
-      default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
+      case 1: fill.template operator()<1, 4>(); break;
+      case 2: fill.template operator()<2, 4>(); break;
+      case 3: fill.template operator()<3, 2>(); break;
+      case 4: fill.template operator()<4, 2>(); break;
+      case 5: fill.template operator()<5, 1>(); break;
+      case 6: fill.template operator()<6, 1>(); break;
+      case 7: fill.template operator()<7, 1>(); break;
+      default: fill.template operator()<8, 1>(); break;
     }
   }
 }
+template <class Wide = Lanes>
 HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows, int stride,
                               double* out) {
-  multiply(x, matrix, n_rows, stride, stride, out);
+  multiply<Wide>(x, matrix, n_rows, stride, stride, out);
 }
 
 // out[r] = sum_c matrix[r, c] * x[c], for a matrix (stride, stride) with zeros in its padding.

@@ -31,7 +31,9 @@ HEDGEROW_INLINE bool lost_label(const double* factors, const float* beta, int st
   return min_lane(smallest) < kSmallestFloat;
 }
 
-// The positions whose pairs are still to be added.
+// The positions whose pairs are still to be added. Wide: the largest vectors, as in
+// single_loops.hpp
+template <class Wide>
 class SinglePairs {
  public:
   // reach: (floats,) scratch
@@ -48,8 +50,8 @@ class SinglePairs {
   // becomes the first row.
   HEDGEROW_INLINE void flush(int64_t t, BackwardMixing& mixing) {
     float rates[SingleRows::kMost];
-    fill_rates(n_, rows_.inverses(), rows_.after(), arcs_.single_to_next.data(), n_labels_,
-               arcs_.floats, rates);
+    fill_rates<Wide>(n_, rows_.inverses(), rows_.after(), arcs_.single_to_next.data(), n_labels_,
+                     arcs_.floats, rates);
     for (int w = 0; w < n_; ++w) {
       mixing.arrive(t + n_ - 1 - w, likely_[w]);
       const float gamma = mixing.pair_gamma();
@@ -85,9 +87,9 @@ class SinglePairs {
       sums += if_positive(distance * distance, load(before + i) * load(arcs + i), broadcast(0.0f));
     }
     const double others = double{fold_lanes<Total>(sums)} * after[k];
-    add_likely_row(before[j], arcs_.single_to_next.data() + row(j), after, gamma, mixing.weight(),
-                   arcs_.floats, k, likely_after.others + others, out_.curvature_grid, arcs_.stride,
-                   out_.curvature + j * arcs_.stride);
+    add_likely_row<Wide>(before[j], arcs_.single_to_next.data() + row(j), after, gamma,
+                         mixing.weight(), arcs_.floats, k, likely_after.others + others,
+                         out_.curvature_grid, out_.curvature + row(j));
   }
 
   // Without the curvature of those that are rounded to 0 as their label before is too unlikely.
@@ -95,22 +97,23 @@ class SinglePairs {
   HEDGEROW_INLINE void add_rows(double weight) const {
     const SingleRows rows = rows_;
     const double least = this->least();
-    const int n = n_, n_labels = out_.wanted() ? n_labels_ : 0, stride = arcs_.stride;
+    const int n = n_, n_labels = out_.wanted() ? n_labels_ : 0;
     const float* reach = reach_;
-    for_each_block(rows.stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-      PairTables out = out_;
-      if (out.sums != nullptr) out.sums += c;
-      if (out.curvature != nullptr) out.curvature += c;
-      const float* arcs = arcs_.single_to_next.data() + c;
-      for (int64_t j = 0; j < n_labels; ++j, arcs += rows.stride) {
-        if (out.curvature != nullptr && weight * reach[j] >= least)
-          add_pair_block<kVectors, true>(rows, n, j, c, arcs, out, weight, stride - c);
-        else if (out.sums != nullptr)
-          add_pair_block<kVectors, false>(rows, n, j, c, arcs, out, weight, stride - c);
-        if (out.sums != nullptr) out.sums += stride;
-        if (out.curvature != nullptr) out.curvature += stride;
-      }
-    });
+    for_each_block<Wide>(
+        rows.stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+          PairTables out = out_;
+          if (out.sums != nullptr) out.sums += c;
+          if (out.curvature != nullptr) out.curvature += c;
+          const float* arcs = arcs_.single_to_next.data() + c;
+          for (int64_t j = 0; j < n_labels; ++j, arcs += rows.stride) {
+            if (out.curvature != nullptr && weight * reach[j] >= least)
+              add_pair_block<Vector, kVectors, true>(rows, n, j, c, arcs, out, weight);
+            else if (out.sums != nullptr)
+              add_pair_block<Vector, kVectors, false>(rows, n, j, c, arcs, out, weight);
+            if (out.sums != nullptr) out.sums += rows.stride;
+            if (out.curvature != nullptr) out.curvature += rows.stride;
+          }
+        });
   }
 
   const ScaledArcs& arcs_;
@@ -127,8 +130,11 @@ class SinglePairs {
 // factor that is too small for a float is replaced by the smallest one: its label then has a
 // probability below kLargestSingle^2 * kSmallestFloat. Where arcs are forbidden it might be the
 // only label that another one leads to, and the sequence is refused.
-HEDGEROW_CLONES
-bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop) {
+template <class Wide>
+HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, double* alphas,
+                                                         double weight, Stop& stop, bool& done) {
+  using Doubles = DoublesAs<Wide>;
+  done = false;
   const int n_labels = scores_.n_labels, stride = arcs_.stride, floats = arcs_.floats;
   double* alpha = rows_.data();
   double* product = alpha + stride;
@@ -138,13 +144,11 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
-  SinglePairs pairs(arcs_, n_labels, rows, ones + floats,
-                    {sums_.empty() ? nullptr : sums_.data(), weight, sum_grid_,
-                     curvature_.empty() ? nullptr : curvature_.data(), curvature_grid_});
+  const PairTables tables = single_totals_.tables(weight, sum_grid_, curvature_grid_);
+  SinglePairs<Wide> pairs(arcs_, n_labels, rows, ones + floats, tables);
   bool added = false;
   const auto refuse = [&] {
-    if (added) restore_tables();
-    return false;
+    if (added) single_totals_.restore();
   };
 
   std::fill(ones, ones + n_labels, 1.0f);
@@ -173,8 +177,8 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
     if (!(sum * kLargestSingle >= 1.0)) return refuse();
     if (arcs_.holes && lost_label(factors, beta, stride)) return refuse();
     if (t > 0)
-      multiply(after, arcs_.single_to_previous.data(), n_labels, floats, per_sum,
-               rows.beta() + next);
+      multiply<Wide>(after, arcs_.single_to_previous.data(), n_labels, floats, per_sum,
+                     rows.beta() + next);
     for (int k = 0; k < floats; k += kFloats)
       store(after + k, load(after + k) * broadcast(per_sum));
     if (t > 0 && arcs_.holes &&
@@ -183,23 +187,26 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
 
     double* marginals = alphas + t * n_labels;  // still alpha_t
     Lanes norms = broadcast(0.0), totals = broadcast(0.0);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes entries = row.load_at(marginals, k, t < n_inner);
-      const Lanes products = entries * load_from_floats(beta + k);
-      store(alpha + k, entries);
-      store(product + k, products);
-      totals += entries;
-      norms += products;
-    }
+    row.copy_to_padded(marginals, t < n_inner, alpha);
+    for_each_vector<Doubles>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+      const Vector entries = load_as<Vector>(alpha + k);
+      const Vector products = entries * load_as<Vector>(beta + k);
+      store_all(product + k, products);
+      add_parts(entries, totals);
+      add_parts(products, norms);
+    });
     const double norm = sum_lanes(norms);
     if (!(sum_lanes(totals) <= norm * kLargestSingle)) return refuse();
-    const Lanes per_norm = broadcast(1.0 / norm);
-    for (int k = 0; k < stride; k += kLanes) {
-      store(product + k, load(product + k) * per_norm);
-      store_normal(rows.before() + at + k, load(alpha + k) * per_norm);
-    }
+    const double per_norm = 1.0 / norm;
+    float* before = rows.before() + at;
+    for_each_vector<Doubles>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+      const Vector scale = broadcast_to<Vector>(per_norm);
+      store_all(product + k, load_as<Vector>(product + k) * scale);
+      store_normal(before + k, load_as<Vector>(alpha + k) * scale);
+    });
     row.copy_from_padded(product, false, marginals);
-    const LikelyLabel likely = curvature_.empty() ? LikelyLabel() : find_likely(product, stride);
+    const LikelyLabel likely =
+        tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
     if (last) {
       mixing.arrive(t, likely);
       mixing.write();
@@ -207,11 +214,19 @@ bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double we
     }
     pairs.add(likely);
     if (!pairs.full() && t > 0) continue;
-    if (!added && t > 0) keep_tables();
+    if (!added && t > 0) single_totals_.keep();
     added = true;
     pairs.flush(t, mixing);
   }
-  return true;
+  done = true;
+}
+
+bool ScaledChain::backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop) {
+  static const auto kernel =
+      eight_wide_clone<backward_in_single_with<SixteenFloats>, backward_in_single_with<Floats>>();
+  bool done;
+  kernel(*this, sequence, alphas, weight, stop, done);
+  return done;
 }
 
 }  // namespace hedgerow

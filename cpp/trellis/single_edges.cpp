@@ -59,7 +59,7 @@ HEDGEROW_INLINE void transpose_all(const float* matrix, int64_t n, int64_t strid
 HEDGEROW_INLINE float rate_by_columns(const float* matrix, const float* inverses,
                                       const float* message, int n_rows, int stride) {
   Floats overlap = broadcast(0.0f);
-  for_each_block(stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+  for_each_block<Floats>(stride, [&]<class, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
     Floats least[kVectors];
     for (Floats& fold : least) fold = Smallest::start();
     const float* row = matrix + c;
@@ -267,7 +267,7 @@ HEDGEROW_CLONES void SingleEdges::backward(int64_t sequence) {
     }();
     for (int k = 0; k < stride_; k += kLanes)
       store_normal(after + k, load(factors + k) * load_from_floats(beta + k) * broadcast(per_sum));
-    multiply(after, matrix(t), n_labels_, floats_, 1.0f, beta);
+    multiply<Floats>(after, matrix(t), n_labels_, floats_, 1.0f, beta);
   }
 }
 
@@ -312,7 +312,7 @@ HEDGEROW_CLONES void SingleEdges::add_pairs(int64_t begin, int64_t first, int64_
   }
   const Floats one = broadcast(1.0f), zero = broadcast(0.0f);
   for (int64_t k = 0; k < n_labels; ++k)
-    for_each_block(floats, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+    for_each_block<Floats>(floats, [&]<class, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
       Floats sums[kVectors], curvatures[kVectors];
       for (int v = 0; v < kVectors; ++v) sums[v] = curvatures[v] = zero;
       const int64_t size = int64_t{n_labels} * floats;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "simd_float.hpp"
+#include "simd_wide.hpp"
 #include "sum_grid.hpp"
 #include "trellis/scaled_loops.hpp"
 
@@ -19,7 +19,8 @@ constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 // pairs is below 2^-25.
 constexpr double kLargestSingle = 0x1p38;
 
-HEDGEROW_INLINE void store_normal(float* p, Lanes a) {
+template <class Vector>
+HEDGEROW_INLINE void store_normal(float* p, Vector a) {
   store_as_floats(p, where_at_least(a, kSmallestFloat, a));
 }
 
@@ -32,31 +33,35 @@ HEDGEROW_INLINE Floats load_as_floats(const double* row, int k, int stride) {
   return join_as_floats(load_at(k), load_at(k + kLanes));
 }
 
-// block(n, c) for every block of n = 4, 2 or 1 vectors of floats from column c on.
-template <class Block>
+// block(c) for every block of kVectors vectors from column c on, with the type and the number of
+// the vectors as parameters: as many as hold 32 floats, then 16 and 8. Wide: the largest vectors
+template <class Wide, class Block>
 HEDGEROW_INLINE void for_each_block(int stride, Block block) {
   int c = 0;
-  for (; c + 4 * kFloats <= stride; c += 4 * kFloats) block.template operator()<4>(c);
+  for (; c + 4 * kFloats <= stride; c += 4 * kFloats)
+    block.template operator()<Wide, 4 * kFloats / kFloatsIn<Wide>>(c);
   if (c + 2 * kFloats <= stride) {
-    block.template operator()<2>(c);
+    block.template operator()<Wide, 2 * kFloats / kFloatsIn<Wide>>(c);
     c += 2 * kFloats;
   }
-  if (c < stride) block.template operator()<1>(c);
+  if (c < stride) block.template operator()<Floats, 1>(c);
 }
 
 // out = scale x^T matrix, for x of n_rows entries; rows are divided among kParts partial sums, as
 // in multiply_columns.
+template <class Wide>
 HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, int stride,
                               float scale, float* out) {
-  for_each_block(stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-    constexpr int kParts = kVectors == 4 ? 2 : 4;
-    Floats sums[kParts][kVectors];
+  for_each_block<Wide>(stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+    constexpr int kSize = kFloatsIn<Vector>, kParts = kVectors * kSize == 4 * kFloats ? 2 : 4;
+    Vector sums[kParts][kVectors];
     for (auto& part : sums)
-      for (Floats& sum : part) sum = broadcast(0.0f);
+      for (Vector& sum : part) sum = broadcast_floats<Vector>(0.0f);
     const auto add_row = [&](int r, int p) HEDGEROW_INLINE_LAMBDA {
-      const Floats factor = broadcast(x[r]);
+      const Vector factor = broadcast_floats<Vector>(x[r]);
       const float* row = matrix + static_cast<int64_t>(r) * stride + c;
-      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load(row + v * kFloats);
+      for (int v = 0; v < kVectors; ++v)
+        sums[p][v] += factor * load_floats<Vector>(row + v * kSize);
     };
     int r = 0;
     for (; r + kParts <= n_rows; r += kParts)
@@ -64,7 +69,7 @@ HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, i
     for (; r < n_rows; ++r) add_row(r, 0);
     for (int v = 0; v < kVectors; ++v) {
       for (int p = 1; p < kParts; ++p) sums[0][v] += sums[p][v];
-      store(out + c + v * kFloats, sums[0][v] * broadcast(scale));
+      store_floats(out + c + v * kSize, sums[0][v] * broadcast_floats<Vector>(scale));
     }
   });
 }
@@ -74,25 +79,31 @@ HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, i
 // infinite, and neither infinity nor infinity * 0 = NaN is ever the minimum. Two positions at a
 // time, so that arcs are read once for both. arcs: (K, stride) [label, label of the neighbour];
 // messages, inverses: (n rounded up to 2, stride), messages sum to 1; rates: (n rounded up to 2,)
+template <class Wide>
 HEDGEROW_INLINE void fill_rates(int n, const float* inverses, const float* messages,
                                 const float* arcs, int n_labels, int stride, float* rates) {
   for (int i = 0; i < n; i += 2, inverses += 2 * stride, messages += 2 * stride) {
     Floats overlaps[2] = {broadcast(0.0f), broadcast(0.0f)};
-    for_each_block(stride, [&]<int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-      Floats least[2][kVectors];
+    for_each_block<Wide>(stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+      constexpr int kSize = kFloatsIn<Vector>;
+      Vector least[2][kVectors];
       for (auto& of_position : least)
-        for (Floats& fold : of_position) fold = Smallest::start();
+        for (Vector& fold : of_position)
+          fold = broadcast_floats<Vector>(std::numeric_limits<float>::max());
       const float* row = arcs + c;
       for (int j = 0; j < n_labels; ++j, row += stride) {
-        const Floats factors[2] = {broadcast(inverses[j]), broadcast(inverses[stride + j])};
+        const Vector factors[2] = {broadcast_floats<Vector>(inverses[j]),
+                                   broadcast_floats<Vector>(inverses[stride + j])};
         for (int v = 0; v < kVectors; ++v) {
-          const Floats arc = load(row + v * kFloats);
-          for (int p = 0; p < 2; ++p) least[p][v] = Smallest::add(factors[p] * arc, least[p][v]);
+          const Vector arc = load_floats<Vector>(row + v * kSize);
+          for (int p = 0; p < 2; ++p) least[p][v] = minimum(factors[p] * arc, least[p][v]);
         }
       }
+      // Eight by eight, so that sums do not depend on the size of vectors.
       for (int p = 0; p < 2; ++p)
-        for (int v = 0; v < kVectors; ++v)
-          overlaps[p] += least[p][v] * load(messages + p * stride + c + v * kFloats);
+        for (int k = 0; k < kVectors * kSize; k += kFloats)
+          overlaps[p] += part_of(least[p][k / kSize], k % kSize / kFloats) *
+                         load(messages + p * stride + c + k);
     });
     for (int p = 0; p < 2; ++p)
       rates[i + p] = std::clamp(1.0f - fold_lanes<Total>(overlaps[p]), 0.0f, 1.0f);
@@ -137,64 +148,72 @@ struct SingleRows {
   int stride;
 };
 
+// table += grid.round(weight * numbers), of n numbers, a multiple of kLanes. Wide: the largest
+// vectors of doubles
+template <class Wide>
+HEDGEROW_INLINE void add_rounded(const float* numbers, double weight, SumGrid grid, int n,
+                                 double* table) {
+  for_each_vector<Wide>(n, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+    const Vector found = broadcast_to<Vector>(weight) * load_as<Vector>(numbers + k);
+    store_all(table + k, load_as<Vector>(table + k) + grid.round(found));
+  });
+}
+
 // With the sums over n rows of outer products, of one label before j and some labels from c on:
 //   sums += weight arcs * outer(before, after),
 //   curvature += curved * (arcs * outer(weighted, after) - arcs^2 * outer(squares, after_squares)),
-// rounded to grids. arcs: (kVectors * kFloats,); out: tables from j and c on, of which n_columns
-// are left; curved: weight of the curvature
-template <int kVectors, bool kCurved>
+// rounded to grids. arcs: those from c on; out: tables from j and c on; curved: weight of the
+// curvature
+template <class Vector, int kVectors, bool kCurved>
 HEDGEROW_INLINE void add_pair_block(const SingleRows& rows, int n, int64_t j, int c,
-                                    const float* arcs, const PairTables& out, double curved,
-                                    int n_columns) {
-  Floats plain[kVectors], linear[kVectors], square[kVectors];
-  for (int v = 0; v < kVectors; ++v) plain[v] = linear[v] = square[v] = broadcast(0.0f);
+                                    const float* arcs, const PairTables& out, double curved) {
+  constexpr int kSize = kFloatsIn<Vector>;
+  const Vector zero = broadcast_floats<Vector>(0.0f);
+  Vector plain[kVectors], linear[kVectors], square[kVectors];
+  for (int v = 0; v < kVectors; ++v) plain[v] = linear[v] = square[v] = zero;
   for (int w = 0; w < n; ++w) {
     const int64_t at = int64_t{w} * rows.stride;
-    const Floats factor = broadcast(rows.before()[at + j]);
-    const Floats weighted = broadcast(rows.weighted()[at + j]);
-    const Floats squared = broadcast(rows.squares()[at + j]);
+    const Vector factor = broadcast_floats<Vector>(rows.before()[at + j]);
+    const Vector weighted = broadcast_floats<Vector>(rows.weighted()[at + j]);
+    const Vector squared = broadcast_floats<Vector>(rows.squares()[at + j]);
     for (int v = 0; v < kVectors; ++v) {
-      const Floats after = load(rows.after() + at + c + v * kFloats);
+      const Vector after = load_floats<Vector>(rows.after() + at + c + v * kSize);
       plain[v] += factor * after;
       if constexpr (kCurved) {
         linear[v] += weighted * after;
-        square[v] += squared * load(rows.after_squares() + at + c + v * kFloats);
+        square[v] += squared * load_floats<Vector>(rows.after_squares() + at + c + v * kSize);
       }
     }
   }
-  const auto add = [&](double* table, SumGrid grid, double weight,
-                       const Floats* found) HEDGEROW_INLINE_LAMBDA {
-    float numbers[kVectors * kFloats];
-    for (int v = 0; v < kVectors; ++v) store(numbers + v * kFloats, found[v]);
-    for (int k = 0; k < kVectors * kFloats && k < n_columns; k += kLanes)
-      store(table + k,
-            load(table + k) + grid.round(broadcast(weight) * load_from_floats(numbers + k)));
-  };
   for (int v = 0; v < kVectors; ++v) {
-    const Floats arc = load(arcs + v * kFloats);
-    linear[v] = maximum(arc * (linear[v] - arc * square[v]), broadcast(0.0f));
+    const Vector arc = load_floats<Vector>(arcs + v * kSize);
+    linear[v] = maximum(arc * (linear[v] - arc * square[v]), zero);
     plain[v] = arc * plain[v];
   }
+  const auto add = [&](double* table, SumGrid grid, double weight,
+                       const Vector* found) HEDGEROW_INLINE_LAMBDA {
+    float numbers[kVectors * kSize];
+    for (int v = 0; v < kVectors; ++v) store_floats(numbers + v * kSize, found[v]);
+    add_rounded<DoublesAs<Vector>>(numbers, weight, grid, kVectors * kSize, table);
+  };
   if (out.sums != nullptr) add(out.sums, out.sum_grid, out.weight, plain);
   if constexpr (kCurved) add(out.curvature, out.curvature_grid, curved, linear);
 }
 
 // curvature += weight gamma P (1 - P) for P = before * arcs * after, all rows of the same label
 // before; for the nearly certain `label`, where 1 - P would lose digits, that is `others`. arcs,
-// after: (stride,)
+// after, curvature: (stride,)
+template <class Wide>
 HEDGEROW_INLINE void add_likely_row(float before, const float* arcs, const float* after,
                                     float gamma, double weight, int stride, int64_t label,
-                                    double others, const SumGrid& grid, int n_columns,
-                                    double* curvature) {
+                                    double others, const SumGrid& grid, double* curvature) {
   const double prob = double{before} * arcs[label] * after[label];
   const double known = curvature[label] + grid.round(weight * gamma * prob * others);
   for (int c = 0; c < stride; c += kFloats) {
     const Floats probs = broadcast(before) * load(arcs + c) * load(after + c);
     float found[kFloats];
     store(found, broadcast(gamma) * probs * (broadcast(1.0f) - probs));
-    for (int k = 0; k < kFloats && c + k < n_columns; k += kLanes)
-      store(curvature + c + k,
-            load(curvature + c + k) + grid.round(broadcast(weight) * load_from_floats(found + k)));
+    add_rounded<DoublesAs<Wide>>(found, weight, grid, kFloats, curvature + c);
   }
   curvature[label] = known;
 }

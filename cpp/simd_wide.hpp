@@ -1,0 +1,123 @@
+// Vectors of either size, four or eight doubles and eight or sixteen floats, for kernels of
+// eight_wide_clone, which take the vectors that they work with as parameters.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "simd_float.hpp"
+
+namespace hedgerow {
+
+template <class Vector>
+HEDGEROW_INLINE Vector load_as(const double* p) {
+  Vector out;
+  std::memcpy(&out, p, sizeof(out));
+  return out;
+}
+// From as many floats. By way of an array, of which GCC makes one conversion.
+template <class Vector>
+HEDGEROW_INLINE Vector load_as(const float* p) {
+  constexpr int kSize = sizeof(Vector) / sizeof(double);
+  double wide[kSize];
+  for (int i = 0; i < kSize; ++i) wide[i] = p[i];
+  return load_as<Vector>(wide);
+}
+template <class Vector>
+HEDGEROW_INLINE void store_all(double* p, Vector a) {
+  std::memcpy(p, &a, sizeof(a));
+}
+
+#if defined(__GNUC__)
+
+using EightLanes = double __attribute__((vector_size(64)));
+using SixteenFloats = float __attribute__((vector_size(64)));
+
+HEDGEROW_INLINE SixteenFloats maximum(SixteenFloats a, SixteenFloats b) { return a > b ? a : b; }
+HEDGEROW_INLINE SixteenFloats minimum(SixteenFloats a, SixteenFloats b) { return a < b ? a : b; }
+
+HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
+HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
+// a, or 0 where b is less than `least`.
+HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes a) {
+  return b >= least ? a : EightLanes{};
+}
+HEDGEROW_INLINE void store_as_floats(float* p, EightLanes a) {
+  const Floats narrow = __builtin_convertvector(a, Floats);
+  std::memcpy(p, &narrow, sizeof(narrow));
+}
+template <class Vector>
+HEDGEROW_INLINE Vector broadcast_to(double x) {
+#if defined(__clang__) || __GNUC__ >= 12
+  const Vector first{x};
+  if constexpr (sizeof(Vector) == sizeof(EightLanes))
+    return __builtin_shufflevector(first, first, 0, 0, 0, 0, 0, 0, 0, 0);
+  else
+    return __builtin_shufflevector(first, first, 0, 0, 0, 0);
+#else
+  return x - Vector{};
+#endif
+}
+
+#else
+
+using EightLanes = Lanes;
+using SixteenFloats = Floats;
+
+template <class Vector>
+HEDGEROW_INLINE Vector broadcast_to(double x) {
+  return broadcast(x);
+}
+#endif
+
+template <class Vector>
+inline constexpr int kFloatsIn = sizeof(Vector) / sizeof(float);
+
+template <class Vector>
+HEDGEROW_INLINE Vector load_floats(const float* p) {
+  Vector out;
+  std::memcpy(&out, p, sizeof(out));
+  return out;
+}
+template <class Vector>
+HEDGEROW_INLINE void store_floats(float* p, Vector a) {
+  std::memcpy(p, &a, sizeof(a));
+}
+template <class Vector>
+HEDGEROW_INLINE Vector broadcast_floats(float x) {
+  float lanes[kFloatsIn<Vector>];
+  for (float& lane : lanes) lane = x;
+  return load_floats<Vector>(lanes);
+}
+// Floats i * kFloats to (i + 1) * kFloats.
+template <class Vector>
+HEDGEROW_INLINE Floats part_of(const Vector& a, int i) {
+  float lanes[kFloatsIn<Vector>];
+  store_floats(lanes, a);
+  return load(lanes + i * kFloats);
+}
+
+// sum += a, four lanes after the other four, so that sums do not depend on the size of vectors.
+template <class Vector>
+HEDGEROW_INLINE void add_parts(Vector a, Lanes& sum) {
+  double lanes[sizeof(Vector) / sizeof(double)];
+  store_all(lanes, a);
+  for (size_t i = 0; i < sizeof(Vector) / sizeof(double); i += kLanes) sum += load(lanes + i);
+}
+// step(k) for the vectors from lane k on of a row of n lanes, a multiple of kLanes, with the type
+// of the vector as a parameter: Wide, then what is left in Lanes.
+template <class Wide, class Step>
+HEDGEROW_INLINE void for_each_vector(int n, Step step) {
+  constexpr int kSize = sizeof(Wide) / sizeof(double);
+  int k = 0;
+  for (; k + kSize <= n; k += kSize) step.template operator()<Wide>(k);
+  for (; k < n; k += kLanes) step.template operator()<Lanes>(k);
+}
+
+// Of the same size in bytes.
+template <class Vector>
+using DoublesAs = std::conditional_t<sizeof(Vector) == sizeof(Lanes), Lanes, EightLanes>;
+template <class Vector>
+using FloatsAs = std::conditional_t<sizeof(Vector) == sizeof(Floats), Floats, SixteenFloats>;
+
+}  // namespace hedgerow
