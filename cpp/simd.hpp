@@ -95,7 +95,14 @@ struct WideClones<kKernel> {
 template <auto kKernel>
 auto wide_clone() {
   using Clones = WideClones<kKernel>;
+#ifdef HEDGEROW_LEVEL  // so that the other one is not compiled
+  if constexpr (has_wider_registers())
+    return &Clones::v4;
+  else
+    return &Clones::v3;
+#else
   return has_wider_registers() ? &Clones::v4 : &Clones::v3;
+#endif
 }
 // The clone for four doubles at a time, of a kernel that is no faster with the registers of v4.
 template <auto kKernel>
@@ -106,8 +113,15 @@ auto wide_clone_v3() {
 // the others it may be used without wide registers too.
 template <auto kOfEight, auto kOfFour>
 auto eight_wide_clone() {
+#ifdef HEDGEROW_LEVEL
+  if constexpr (has_wider_registers())
+    return &WideClones<kOfEight>::v4;
+  else
+    return &WideClones<kOfFour>::v3;
+#else
   if (has_wider_registers()) return &WideClones<kOfEight>::v4;
   return has_wide_registers() ? &WideClones<kOfFour>::v3 : kOfFour;
+#endif
 }
 #else
 inline bool has_wide_registers() { return true; }
