@@ -349,19 +349,26 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
                                split, choice_.of_surrogates(tree, parent), tree.directions);
   builder_.give_back(std::move(missing));
   const std::vector<uint8_t> answers = find_sides_by(surrogates, split, data_, missing_ones);
-  WideSum left_total = split.left;
-  std::vector<int32_t> joining;  // positions that join those with a histogram
+  // Without branches, which would be mispredicted.
+  const Sum* sums = parent.space->sums.data();
+  PooledArray<int32_t> joining(pool_, std::ssize(missing_ones));  // those with a histogram
+  size_t n_joining = 0;
+  int64_t gradient = 0, curvature = 0;  // of those that go left
   for (size_t i = 0; i < answers.size(); ++i) {
     const int32_t t = missing_ones[i];
-    left_total += parent.space->sums[t].only_if(answers[i] == kLeftSide);
-    if ((answers[i] == kLeftSide) == is_left) joining.push_back(t);
+    const Sum on_left = sums[t].only_if(answers[i] == kLeftSide);
+    gradient += on_left.gradient();
+    curvature += on_left.curvature();
+    joining[n_joining] = t;
+    n_joining += (answers[i] == kLeftSide) == is_left;
   }
+  const WideSum left_total = split.left + WideSum(gradient, curvature);
   if (are_leaves) {
     builder_.give_back(std::move(fewer));
     return {OpenNode{.total = left_total}, OpenNode{}};
   }
-  if (!joining.empty()) {
-    std::unique_ptr<Histogram> more = count_side(joining);
+  if (n_joining > 0) {
+    std::unique_ptr<Histogram> more = count_side({joining.data(), n_joining});
     add(*fewer, *more);
     builder_.give_back(std::move(more));
   }

@@ -99,19 +99,7 @@ inline int64_t list_side(Side side, const uint8_t* marks, int64_t n, uint16_t* e
 class BySide {
  public:
   BySide(const std::shared_ptr<MemoryPool>& pool, std::span<const int32_t> positions,
-         const uint8_t* marks)
-      : left_(pool, std::ssize(positions)),
-        right_(pool, std::ssize(positions)),
-        none_(pool, std::ssize(positions)) {
-    static_assert(kRightSide == 0 && kLeftSide == 1 && kNoSide == 2);
-    size_t n_left = 0, n_none = 0;
-    for (size_t i = 0; i < positions.size(); ++i) {
-      left_[n_left] = right_[i - n_left - n_none] = none_[n_none] = positions[i];
-      n_left += marks[i] & 1;
-      n_none += marks[i] >> 1;
-    }
-    sizes_ = {positions.size() - n_left - n_none, n_left, n_none};
-  }
+         const uint8_t* marks);
 
   std::span<const int32_t> of(Side side) const {
     const PooledArray<int32_t>& own =
@@ -121,7 +109,7 @@ class BySide {
 
  private:
   PooledArray<int32_t> left_, right_, none_;
-  std::array<size_t, 3> sizes_;  // by side
+  std::array<size_t, 3> sizes_{};  // by side
 };
 
 }  // namespace hedgerow

@@ -43,11 +43,14 @@ struct CurvatureWords {
 template <bool kWindow>
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m128i two_words_at(const SlotBits& bits, int64_t position,
                                                          int64_t w) {
+  const auto read = [](const uint64_t* words) HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE_LAMBDA {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+  };
+  if constexpr (!kWindow) return read(bits.words + position * bits.n_words + w);
   const int64_t first = (position - bits.before) * bits.row_bits;
   const uint64_t* words = bits.words + (first >> 6) + w;
-  const __m128i own = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
-  if constexpr (!kWindow) return own;
-  const __m128i next = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words + 1));
+  const __m128i own = read(words);
+  const __m128i next = read(words + 1);
   const __m128i shift = _mm_cvtsi64_si128(first & 63);
   return _mm_or_si128(_mm_srl_epi64(own, shift),
                       _mm_sll_epi64(next, _mm_sub_epi64(_mm_cvtsi64_si128(64), shift)));
@@ -95,25 +98,18 @@ HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
   const uint64_t last_mask = first + together == bits.n_words ? bits.last_mask : ~uint64_t{0};
   const __m128i mask = together == 1 ? _mm_set_epi64x(0, std::bit_cast<int64_t>(last_mask))
                                      : _mm_set_epi64x(std::bit_cast<int64_t>(last_mask), -1);
-  const std::span<const int32_t> positions = examples.positions;
-  const int64_t n = std::ssize(positions);
-  for (int64_t i = 0; i < n; i += 4) {
-    // Those after the last add nothing.
-    const auto amount = [&](int64_t j) HEDGEROW_INLINE_LAMBDA {
-      return j < n ? Words::amount(examples.sum(j)) : 0;
+  const auto add = [&](const int32_t (&positions)[4],
+                       const int64_t (&amounts)[4]) HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE_LAMBDA {
+    const __m512i of_a_b = _mm512_add_epi64(_mm512_maskz_set1_epi64(0b10101010, amounts[0]),
+                                            _mm512_maskz_set1_epi64(0b11001100, amounts[1]));
+    const __m512i without_d =
+        _mm512_add_epi64(of_a_b, _mm512_maskz_set1_epi64(0b11110000, amounts[2]));
+    const __m512i with_d = _mm512_add_epi64(without_d, _mm512_set1_epi64(amounts[3]));
+    const auto read = [&](int j) HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE_LAMBDA {
+      const __m128i words = two_words_at<kWindow>(bits, positions[j], first);
+      return kWindow || together == 1 ? _mm_and_si128(words, mask) : words;
     };
-    const int32_t a = positions[i], b = positions[std::min(i + 1, n - 1)];
-    const int32_t c = positions[std::min(i + 2, n - 1)], d = positions[std::min(i + 3, n - 1)];
-    const int64_t of_a = amount(i), of_b = amount(i + 1);
-    const int64_t of_c = amount(i + 2), of_d = amount(i + 3);
-    const __m512i of_a_b = _mm512_add_epi64(_mm512_maskz_set1_epi64(0b10101010, of_a),
-                                            _mm512_maskz_set1_epi64(0b11001100, of_b));
-    const __m512i without_d = _mm512_add_epi64(of_a_b, _mm512_maskz_set1_epi64(0b11110000, of_c));
-    const __m512i with_d = _mm512_add_epi64(without_d, _mm512_set1_epi64(of_d));
-    const __m512i subsets = interleave(_mm_and_si128(two_words_at<kWindow>(bits, a, first), mask),
-                                       _mm_and_si128(two_words_at<kWindow>(bits, b, first), mask),
-                                       _mm_and_si128(two_words_at<kWindow>(bits, c, first), mask),
-                                       _mm_and_si128(two_words_at<kWindow>(bits, d, first), mask));
+    const __m512i subsets = interleave(read(0), read(1), read(2), read(3));
     for (int w = 0; w < together; ++w) {
       // Of slots c and c + 4 in lanes c and c + 4, and so on, four bits each.
       __m512i own = w == 0 ? _mm512_shuffle_i64x2(subsets, subsets, 0b01000100)
@@ -125,6 +121,24 @@ HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
         totals[w][j] = _mm512_add_epi64(totals[w][j], sums_of_subsets);
       }
     }
+  };
+  const int32_t* positions = examples.positions.data();
+  const int64_t n = std::ssize(examples.positions);
+  const auto amount = [&](int64_t j) HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE_LAMBDA {
+    return Words::amount(examples.sum(j));
+  };
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    add({positions[i], positions[i + 1], positions[i + 2], positions[i + 3]},
+        {amount(i), amount(i + 1), amount(i + 2), amount(i + 3)});
+  if (i < n) {  // those after the last add nothing
+    int32_t last_positions[4];
+    int64_t last_amounts[4];
+    for (int64_t j = 0; j < 4; ++j) {
+      last_positions[j] = positions[std::min(i + j, n - 1)];
+      last_amounts[j] = i + j < n ? amount(i + j) : 0;
+    }
+    add(last_positions, last_amounts);
   }
   for (int w = 0; w < together; ++w)
     for (int j = 0; j < kEights; ++j)

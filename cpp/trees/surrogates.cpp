@@ -26,11 +26,13 @@ class SurrogateSearch {
   std::vector<Surrogate> find() {
     look_at_full();
     if (data_.has_sparse()) look_at_sparse();
-    std::sort(found_.begin(), found_.end(), [](const Surrogate& a, const Surrogate& b) {
-      return std::tuple(-a.association, a.column, a.offset) <
-             std::tuple(-b.association, b.column, b.offset);
-    });
-    if (found_.size() > kMaxSurrogates) found_.resize(kMaxSurrogates);
+    const auto n = std::min<ptrdiff_t>(std::ssize(found_), kMaxSurrogates);
+    std::partial_sort(found_.begin(), found_.begin() + n, found_.end(),
+                      [](const Surrogate& a, const Surrogate& b) {
+                        return std::tuple(-a.association, a.column, a.offset) <
+                               std::tuple(-b.association, b.column, b.offset);
+                      });
+    found_.resize(n);
     return std::move(found_);
   }
 
@@ -63,40 +65,45 @@ class SurrogateSearch {
 
   // Columns without entries here have one value, and predict nothing.
   void look_at_sparse() {
-    const std::vector<SlotSum<AnySum>>& slots = sums_of(node_.all).sparse;
-    int32_t o = 0, first_place = 0;  // of an offset
-    for (size_t i = 0; i < slots.size();) {
-      for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
-      const int32_t column = data_.slot_column(slots[i].place - first_place);
+    const std::vector<SlotSum<AnySum>>& all = sums_of(node_.all).sparse;
+    const SlotSum<AnySum>* missing =
+        node_.missing.histogram == nullptr ? nullptr : sums_of(node_.missing).sparse.data();
+    const SlotSum<AnySum>* one_side = sums_of(node_.one_side).sparse.data();
+    int32_t o = 0, first_place = 0;           // of an offset
+    int64_t both_inside = 0, one_inside = 0;  // of all bins there
+    for (size_t i = 0; i < all.size();) {
+      for (; all[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
+      if (i == 0 || all[i - 1].place < first_place) {
+        both_inside = weight_inside(node_.all, o) - weight_inside(node_.missing, o);
+        one_inside = weight_inside(node_.one_side, o);
+      }
+      const int32_t column = data_.slot_column(all[i].place - first_place);
       const int32_t end = first_place + data_.end_slot(column);
+      const int n_bins = data_.bins().n_bins[column];
       const size_t first = i;
-      while (i < slots.size() && slots[i].place < end) ++i;
+      while (i < all.size() && all[i].place < end) ++i;
       const int32_t offset = data_.windows().offset(o);
       if (!allows(column, offset)) continue;
-      fill_weights(node_.all, column, o, first, i, all_);
-      fill_weights(node_.missing, column, o, first, i, missing_);
-      fill_weights(node_.one_side, column, o, first, i, one_side_);
-      const int n_bins = data_.bins().n_bins[column];
-      for (int bin = 1; bin <= n_bins; ++bin)
-        set_weights(bin, all_[bin] - missing_[bin], one_side_[bin]);
+      // What has no slot is in the default bin.
+      for (int bin = 0; bin <= n_bins; ++bin) lefts_[bin] = rights_[bin] = 0;
+      int64_t usual_both = both_inside, usual_one = one_inside;
+      for (size_t slot = first; slot < i; ++slot) {
+        const int64_t both =
+            all[slot].sum.curvature() - (missing == nullptr ? 0 : missing[slot].sum.curvature());
+        const int64_t one = one_side[slot].sum.curvature();
+        set_weights(data_.slot_bin(column, all[slot].place - first_place), both, one);
+        usual_both -= both;
+        usual_one -= one;
+      }
+      set_weights(data_.default_bin(column), usual_both, usual_one);
       look_at(column, offset, n_bins);
     }
   }
 
-  // Of a sparse column at an offset, whose slots are [first, end).
-  void fill_weights(const CountedExamples& examples, int32_t column, int32_t o, size_t first,
-                    size_t end, Weights& weights) const {
-    std::fill_n(weights.begin(), data_.bins().n_bins[column] + 1, int64_t{0});
-    if (examples.histogram == nullptr) return;
-    const BinSums<AnySum>& histogram = sums_of(examples);
-    int64_t& usual = weights[data_.default_bin(column)];
-    usual = (examples.total - histogram.outside[o]).curvature();
-    for (size_t i = first; i < end; ++i) {
-      const SlotSum<AnySum>& slot = histogram.sparse[i];
-      const int64_t weight = slot.sum.curvature();
-      weights[data_.slot_bin(column, slot.place - o * data_.n_slots())] += weight;
-      usual -= weight;
-    }
+  // Of examples whose window reaches that far.
+  int64_t weight_inside(const CountedExamples& examples, int32_t o) const {
+    if (examples.histogram == nullptr) return 0;
+    return (examples.total - sums_of(examples).outside[o]).curvature();
   }
 
   void set_weights(int bin, int64_t both, int64_t one_side) {
@@ -159,9 +166,8 @@ class SurrogateSearch {
   const uint8_t* features_;
   const int8_t* directions_;
   bool is_left_heavier_;
-  Weights all_, missing_, one_side_;  // by bin of a sparse feature
-  Weights lefts_{}, rights_{};        // by bin of a feature
-  int64_t left_ = 0, right_ = 0;      // of all its bins
+  Weights lefts_{}, rights_{};    // by bin of a feature
+  int64_t left_ = 0, right_ = 0;  // of all its bins
   std::vector<Surrogate> found_;
 };
 
