@@ -69,21 +69,47 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
   return std::bit_cast<Floats>(0x7F000000 - (std::bit_cast<Bits>(a) & 0x7F800000));
 }
 
-// exp(x) for |x| <= 87 within 2 ulp; NaN where x is. As for Lanes.
-HEDGEROW_INLINE Floats exp_moderate(Floats x) {
-  using Bits = int32_t __attribute__((vector_size(32)));
-  const Floats round_bits = broadcast(0x1.8p23f);
-  const Floats shifted = x * 1.44269504f + round_bits;
-  const Floats n = shifted - round_bits;
-  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+// For kernels of which there is a version for wider registers too: see adds_eight_at_once. They
+// take the vectors that they work with as a parameter.
+using SixteenFloats = float __attribute__((vector_size(64)));
+HEDGEROW_INLINE SixteenFloats maximum(SixteenFloats a, SixteenFloats b) { return a > b ? a : b; }
+HEDGEROW_INLINE SixteenFloats minimum(SixteenFloats a, SixteenFloats b) { return a < b ? a : b; }
+
+namespace exp_detail {
+
+template <class Vector>
+struct IntegersOf;
+template <>
+struct IntegersOf<Floats> {
+  using Type = int32_t __attribute__((vector_size(32)));
+};
+template <>
+struct IntegersOf<SixteenFloats> {
+  using Type = int32_t __attribute__((vector_size(64)));
+};
+
+template <class Vector>
+HEDGEROW_INLINE Vector exp_of_floats(Vector x) {
+  using Bits = typename IntegersOf<Vector>::Type;
+  const float round_bits = 0x1.8p23f;
+  const Vector shifted = x * 1.44269504f + round_bits;
+  const Vector n = shifted - round_bits;
+  const Vector r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   // exp(r) by its Taylor polynomial of degree 7 (remainder < 6e-9), summed pairwise.
-  const Floats r2 = r * r;
-  const Floats a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
-  const Floats b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
-  const Floats polynomial = a + r2 * r2 * b;
+  const Vector r2 = r * r;
+  const Vector a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
+  const Vector b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
+  const Vector polynomial = a + r2 * r2 * b;
   const Bits exponent = (std::bit_cast<Bits>(shifted) << 23) + 0x3F800000;
-  return polynomial * std::bit_cast<Floats>(exponent);
+  return polynomial * std::bit_cast<Vector>(exponent);
 }
+
+}  // namespace exp_detail
+
+// exp(x) for |x| <= 87 within 2 ulp, the same for any number of lanes; NaN where x is. As for
+// Lanes.
+HEDGEROW_INLINE Floats exp_moderate(Floats x) { return exp_detail::exp_of_floats(x); }
+HEDGEROW_INLINE SixteenFloats exp_moderate(SixteenFloats x) { return exp_detail::exp_of_floats(x); }
 // The same for x <= 0, but 0 below -87, where a normal float ends.
 HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
   const Floats limit = broadcast(-87.0f), result = exp_moderate(maximum(x, limit));
@@ -95,6 +121,7 @@ HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
 struct Floats {
   float v[kFloats];
 };
+using SixteenFloats = Floats;
 HEDGEROW_INLINE float lane(const Floats& a, int i) { return a.v[i]; }
 template <class Op>
 HEDGEROW_INLINE Floats each(Floats a, Floats b, Op op) {
@@ -160,6 +187,41 @@ HEDGEROW_INLINE Floats load(const float* p) {
   return out;
 }
 HEDGEROW_INLINE void store(float* p, Floats a) { std::memcpy(p, &a, sizeof(a)); }
+
+template <class Vector>
+inline constexpr int kFloatsIn = sizeof(Vector) / sizeof(float);
+template <class Vector>
+HEDGEROW_INLINE Vector load_floats(const float* p) {
+  Vector out;
+  std::memcpy(&out, p, sizeof(out));
+  return out;
+}
+template <class Vector>
+HEDGEROW_INLINE void store_floats(float* p, Vector a) {
+  std::memcpy(p, &a, sizeof(a));
+}
+// By way of an array, as above.
+template <class Vector>
+HEDGEROW_INLINE Vector broadcast_floats(float x) {
+  float lanes[kFloatsIn<Vector>];
+  for (float& lane : lanes) lane = x;
+  return load_floats<Vector>(lanes);
+}
+// The i-th eight floats.
+template <class Vector>
+HEDGEROW_INLINE Floats eight_of(const Vector& a, int i) {
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+  if constexpr (kFloatsIn<Vector> > kFloats)
+    return i == 0 ? __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7)
+                  : __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+  else
+    return a;
+#else
+  float lanes[kFloatsIn<Vector>];
+  store_floats(lanes, a);
+  return load(lanes + i * kFloats);
+#endif
+}
 
 // Floats in memory, as Packed for Lanes.
 struct alignas(kFloats * sizeof(float)) PackedFloats {

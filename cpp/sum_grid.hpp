@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "simd.hpp"
 
@@ -23,6 +24,14 @@ class SumGrid {
   HEDGEROW_INLINE Lanes round(Lanes x) const {
     const Lanes shift = broadcast(shift_);
     return (x + shift) - shift;
+  }
+  // The same for Lanes or EightLanes.
+  template <class Vector>
+  HEDGEROW_INLINE Vector round_lanes(Vector x) const {
+    if constexpr (std::is_same_v<Vector, Lanes>)
+      return round(x);
+    else
+      return (x + shift_) - shift_;
   }
   // Numbers are rounded to multiples of this; 0: they are not rounded.
   double unit() const { return shift_ / 0x1.8p52; }
