@@ -62,7 +62,9 @@ Wanted measure_by_width(const Batch& batch, bool sixteen_at_once) {
   return measure_into(batch, true, 0.05, [&](const ChainScores& scores, ChainPosteriors& out) {
     SingleEdges single(scores, out, sixteen_at_once);
     for (int64_t s = 0; s < scores.n_sequences; ++s) {
-      CHECK(single.fill(s, out.by_label->labels + scores.offsets[s]));
+      const bool done = single.fill(s, out.by_label->labels + scores.offsets[s]);
+      CHECK(done || kLowLimits);  // under sanitizers some sequences are too long
+      if (!done) continue;
       out.log_z[s] = single.log_z();
       out.log_likelihoods[s] = single.log_likelihood();
     }
@@ -136,7 +138,10 @@ TEST(single_edges_same_bits_for_any_width) {
     context = describe(n_labels, kind);
     const Batch batch = single_batch(n_labels, {6, 1, 40, 2}, kind);
     const Wanted wide = measure_by_width(batch, true), narrow = measure_by_width(batch, false);
-    CHECK(wide.posteriors == narrow.posteriors);
+    CHECK(have_same_bits(wide.posteriors.marginals, narrow.posteriors.marginals));
+    CHECK(have_same_bits(wide.posteriors.arc_sums, narrow.posteriors.arc_sums));
+    CHECK(have_same_bits(wide.posteriors.log_z, narrow.posteriors.log_z));
+    CHECK(have_same_bits(wide.posteriors.log_likelihoods, narrow.posteriors.log_likelihoods));
     CHECK(have_same_bits(wide.by_label.probs, narrow.by_label.probs));
     CHECK(have_same_bits(wide.by_label.observed, narrow.by_label.observed));
     CHECK(wide.node_gammas == narrow.node_gammas);
