@@ -31,6 +31,7 @@
 #define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((noinline, target("avx2")))
 #endif
 #else
+#define HEDGEROW_EIGHT_WIDE
 #define HEDGEROW_CLONES
 #define HEDGEROW_CLONES_WITHOUT_FMA
 #endif

@@ -69,20 +69,24 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
   return std::bit_cast<Floats>(0x7F000000 - (std::bit_cast<Bits>(a) & 0x7F800000));
 }
 
-// exp(x) for |x| <= 87 within 2 ulp; NaN where x is. As for Lanes.
-HEDGEROW_INLINE Floats exp_moderate(Floats x) {
-  using Bits = int32_t __attribute__((vector_size(32)));
-  const Floats round_bits = broadcast(0x1.8p23f);
-  const Floats shifted = x * 1.44269504f + round_bits;
-  const Floats n = shifted - round_bits;
-  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+// exp(x) for |x| <= 87 within 2 ulp, the same for any number of lanes; NaN where x is. As for
+// Lanes. Bits: as many integers
+template <class Bits, class Vector>
+HEDGEROW_INLINE Vector exp_of_floats(Vector x) {
+  const float round_bits = 0x1.8p23f;
+  const Vector shifted = x * 1.44269504f + round_bits;
+  const Vector n = shifted - round_bits;
+  const Vector r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   // exp(r) by its Taylor polynomial of degree 7 (remainder < 6e-9), summed pairwise.
-  const Floats r2 = r * r;
-  const Floats a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
-  const Floats b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
-  const Floats polynomial = a + r2 * r2 * b;
+  const Vector r2 = r * r;
+  const Vector a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
+  const Vector b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
+  const Vector polynomial = a + r2 * r2 * b;
   const Bits exponent = (std::bit_cast<Bits>(shifted) << 23) + 0x3F800000;
-  return polynomial * std::bit_cast<Floats>(exponent);
+  return polynomial * std::bit_cast<Vector>(exponent);
+}
+HEDGEROW_INLINE Floats exp_moderate(Floats x) {
+  return exp_of_floats<int32_t __attribute__((vector_size(32)))>(x);
 }
 // The same for x <= 0, but 0 below -87, where a normal float ends.
 HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {

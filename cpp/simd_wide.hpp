@@ -35,6 +35,9 @@ using SixteenFloats = float __attribute__((vector_size(64)));
 
 HEDGEROW_INLINE SixteenFloats maximum(SixteenFloats a, SixteenFloats b) { return a > b ? a : b; }
 HEDGEROW_INLINE SixteenFloats minimum(SixteenFloats a, SixteenFloats b) { return a < b ? a : b; }
+HEDGEROW_INLINE SixteenFloats exp_moderate(SixteenFloats x) {
+  return exp_of_floats<int32_t __attribute__((vector_size(64)))>(x);
+}
 
 HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
 HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
@@ -72,7 +75,6 @@ HEDGEROW_INLINE Vector broadcast_to(double x) {
 
 template <class Vector>
 inline constexpr int kFloatsIn = sizeof(Vector) / sizeof(float);
-
 template <class Vector>
 HEDGEROW_INLINE Vector load_floats(const float* p) {
   Vector out;
@@ -83,18 +85,27 @@ template <class Vector>
 HEDGEROW_INLINE void store_floats(float* p, Vector a) {
   std::memcpy(p, &a, sizeof(a));
 }
+// By way of an array, as for Floats.
 template <class Vector>
 HEDGEROW_INLINE Vector broadcast_floats(float x) {
   float lanes[kFloatsIn<Vector>];
   for (float& lane : lanes) lane = x;
   return load_floats<Vector>(lanes);
 }
-// Floats i * kFloats to (i + 1) * kFloats.
+// The i-th eight floats.
 template <class Vector>
-HEDGEROW_INLINE Floats part_of(const Vector& a, int i) {
+HEDGEROW_INLINE Floats eight_of(const Vector& a, int i) {
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+  if constexpr (kFloatsIn<Vector> > kFloats)
+    return i == 0 ? __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7)
+                  : __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+  else
+    return a;
+#else
   float lanes[kFloatsIn<Vector>];
   store_floats(lanes, a);
   return load(lanes + i * kFloats);
+#endif
 }
 
 // sum += a, four lanes after the other four, so that sums do not depend on the size of vectors.

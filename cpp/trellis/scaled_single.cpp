@@ -87,9 +87,9 @@ class SinglePairs {
       sums += if_positive(distance * distance, load(before + i) * load(arcs + i), broadcast(0.0f));
     }
     const double others = double{fold_lanes<Total>(sums)} * after[k];
-    add_likely_row<Wide>(before[j], arcs_.single_to_next.data() + row(j), after, gamma,
-                         mixing.weight(), arcs_.floats, k, likely_after.others + others,
-                         out_.curvature_grid, out_.curvature + row(j));
+    add_likely_row(before[j], arcs_.single_to_next.data() + row(j), after, gamma, mixing.weight(),
+                   arcs_.floats, k, likely_after.others + others, out_.curvature_grid,
+                   out_.curvature + row(j));
   }
 
   // Without the curvature of those that are rounded to 0 as their label before is too unlikely.

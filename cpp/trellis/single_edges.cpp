@@ -22,24 +22,35 @@ constexpr float kArcDepth = 30.0f, kLargestEdge = 20.0f, kSmallestEdge = -30.0f;
 
 constexpr float kNever = std::numeric_limits<float>::infinity();  // times any factor no minimum
 
-// factors = exp(edges - shift) * arcs, (n,) each, n at least kFloats. Returns the smallest and the
-// largest edge.
+// The smallest or largest of the lanes.
+template <class Fold, class Vector>
+HEDGEROW_INLINE float fold_all(const Vector& a) {
+  Floats folded = eight_of(a, 0);
+  if constexpr (kFloatsIn<Vector> > kFloats) folded = Fold::add(eight_of(a, 1), folded);
+  return fold_lanes<Fold>(folded);
+}
+
+// factors = exp(edges - shift) * arcs, (n,) each, n at least that of a vector. Returns the smallest
+// and the largest edge.
+template <class Vector>
 HEDGEROW_INLINE std::pair<float, float> exponentiate_edges(const float* edges, const float* arcs,
                                                            int64_t n, float shift, float* factors) {
-  Floats least = broadcast(std::numeric_limits<float>::max()), most = broadcast(0.0f) - least;
-  const Floats by = broadcast(shift);
+  constexpr int kSize = kFloatsIn<Vector>;
+  Vector least = broadcast_floats<Vector>(std::numeric_limits<float>::max());
+  Vector most = broadcast_floats<Vector>(0.0f) - least;
+  const Vector by = broadcast_floats<Vector>(shift);
   const auto take = [&](int64_t i) HEDGEROW_INLINE_LAMBDA {
-    const Floats edge = load(edges + i);
+    const auto edge = load_floats<Vector>(edges + i);
     least = minimum(edge, least);
     most = maximum(edge, most);
-    store(factors + i, exp_moderate(edge - by) * load(arcs + i));
+    store_floats(factors + i, exp_moderate(edge - by) * load_floats<Vector>(arcs + i));
   };
-  for (int64_t i = 0; i + kFloats <= n; i += kFloats) {
+  for (int64_t i = 0; i + kSize <= n; i += kSize) {
     HEDGEROW_PREFETCH(edges + n + i);  // those of the next position
     take(i);
   }
-  take(n - kFloats);
-  return {fold_lanes<Smallest>(least), fold_lanes<Largest>(most)};
+  take(n - kSize);
+  return {fold_all<Smallest>(least), fold_all<Largest>(most)};
 }
 
 // out (n, stride) is the transpose of a matrix (n, n), 0 in the padding. Enough numbers follow the
@@ -56,50 +67,71 @@ HEDGEROW_INLINE void transpose_all(const float* matrix, int64_t n, int64_t strid
 }
 
 // The mixing rate 1 - sum_i message[i] min_r matrix[r, i] inverses[r], see fill_rates.
+template <class AnyVector>
 HEDGEROW_INLINE float rate_by_columns(const float* matrix, const float* inverses,
                                       const float* message, int n_rows, int stride) {
   Floats overlap = broadcast(0.0f);
-  for_each_block<Floats>(stride, [&]<class, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-    Floats least[kVectors];
-    for (Floats& fold : least) fold = Smallest::start();
+  for_each_block<AnyVector>(stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+    constexpr int kSize = kFloatsIn<Vector>;
+    Vector least[kVectors];
+    for (Vector& fold : least) fold = broadcast_floats<Vector>(std::numeric_limits<float>::max());
     const float* row = matrix + c;
     for (int r = 0; r < n_rows; ++r, row += stride)
       for (int v = 0; v < kVectors; ++v)
-        least[v] = Smallest::add(broadcast(inverses[r]) * load(row + v * kFloats), least[v]);
-    for (int v = 0; v < kVectors; ++v) overlap += least[v] * load(message + c + v * kFloats);
+        least[v] = minimum(
+            broadcast_floats<Vector>(inverses[r]) * load_floats<Vector>(row + v * kSize), least[v]);
+    for (int i = 0; i < kVectors * kSize; i += kFloats)
+      overlap += eight_of(least[i / kSize], i % kSize / kFloats) * load(message + c + i);
   });
   return std::clamp(1.0f - fold_lanes<Total>(overlap), 0.0f, 1.0f);
 }
 
 // The same of the transpose, 1 - sum_r message[r] min_i matrix[r, i] inverses[i].
+template <class Vector>
 HEDGEROW_INLINE float rate_by_rows(const float* matrix, const float* inverses, const float* message,
                                    int n_rows, int stride) {
+  constexpr int kSize = kFloatsIn<Vector>;
   float overlap = 0.0f;
   for (int r = 0; r < n_rows; ++r, matrix += stride) {
-    Floats least = Smallest::start();
-    for (int i = 0; i < stride; i += kFloats)
-      least = Smallest::add(load(inverses + i) * load(matrix + i), least);
-    overlap += fold_lanes<Smallest>(least) * message[r];
+    auto least = broadcast_floats<Vector>(std::numeric_limits<float>::max());
+    int i = 0;
+    for (; i + kSize <= stride; i += kSize)
+      least = minimum(load_floats<Vector>(inverses + i) * load_floats<Vector>(matrix + i), least);
+    Floats folded = eight_of(least, 0);
+    if constexpr (kSize > kFloats) {
+      folded = minimum(eight_of(least, 1), folded);
+      if (i < stride) folded = minimum(load(inverses + i) * load(matrix + i), folded);
+    }
+    overlap += fold_lanes<Smallest>(folded) * message[r];
   }
   return std::clamp(1.0f - overlap, 0.0f, 1.0f);
 }
 
-// table += grid.round(weight * numbers), (kVectors * kFloats,) both.
-template <int kVectors>
-HEDGEROW_INLINE void add_rounded(const Floats* numbers, double weight, SumGrid grid,
-                                 double* table) {
-  float stored[kVectors * kFloats];
-  for (int v = 0; v < kVectors; ++v) store(stored + v * kFloats, numbers[v]);
-  for (int i = 0; i < kVectors * kFloats; i += kLanes)
-    store(table + i,
-          load(table + i) + grid.round(broadcast(weight) * load_from_floats(stored + i)));
+// The first n numbers of some vectors, of which `again` computes those from any column on, some of
+// which may be negative: as many before the first as there are `before`.
+template <class Vector, int kVectors, class Again>
+HEDGEROW_INLINE void store_first(const Vector* numbers, int n, int before, float* out,
+                                 Again again) {
+  constexpr int kSize = kFloatsIn<Vector>;
+  for (int v = 0; v < kVectors && (v + 1) * kSize <= n; ++v)
+    store_floats(out + v * kSize, numbers[v]);
+  if (n >= kVectors * kSize) return;
+  // The last columns, some of them once more.
+  if (n + before >= kSize) {
+    store_floats(out + n - kSize, again.template operator()<Vector>(n - kSize));
+  } else {
+    store(out, eight_of(numbers[0], 0));
+    store(out + n - kFloats, again.template operator()<Floats>(n - kFloats));
+  }
 }
 
 }  // namespace
 
-SingleEdges::SingleEdges(const ChainScores& scores, const ChainPosteriors& out)
+SingleEdges::SingleEdges(const ChainScores& scores, const ChainPosteriors& out,
+                         bool sixteen_at_once)
     : scores_(scores),
       out_(out),
+      sixteen_at_once_(sixteen_at_once),
       n_labels_(scores.n_labels),
       stride_(padded(scores.n_labels)),
       floats_(padded_floats(scores.n_labels)) {
@@ -135,33 +167,41 @@ bool SingleEdges::fill(int64_t sequence, const int32_t* labels) {
     gammas_.resize(length);
     likely_.resize(length);
   }
-  if (!forward(sequence, labels)) return false;
-  backward(sequence);
+  const bool wide = sixteen_at_once_;
+  if (!(wide ? forward_by_sixteen(sequence, labels) : forward_by_eight(sequence, labels)))
+    return false;
+  wide ? backward_by_sixteen(sequence) : backward_by_eight(sequence);
   out_.by_label->write_first(scores_.offsets[sequence],
                              out_.marginals + scores_.offsets[sequence] * n_labels_, n_labels_);
   const double weight = out_.weight(sequence), curved = out_.mixing->weight(sequence);
   const int64_t begin = scores_.offsets[sequence];
-  for (int64_t t = 1; t < length; t += kBlock)
-    add_pairs(begin, t, std::min(t + kBlock, length), weight, curved);
+  for (int64_t t = 1; t < length; t += kBlock) {
+    const int64_t end = std::min(t + kBlock, length);
+    wide ? add_pairs_by_sixteen(begin, t, end, weight, curved)
+         : add_pairs_by_eight(begin, t, end, weight, curved);
+  }
   return true;
 }
 
+template <class Vector>
 HEDGEROW_INLINE bool SingleEdges::exponentiate(int64_t position, float* matrix, double& shift) {
   const int64_t n_arcs = int64_t{n_labels_} * n_labels_;
   const float* edges = scores_.single_edges + position * n_arcs;
   shift = 0.0;
-  const auto [least, most] = exponentiate_edges(edges, arcs_.data(), n_arcs, 0.0f, factors_.data());
+  const auto [least, most] =
+      exponentiate_edges<Vector>(edges, arcs_.data(), n_arcs, 0.0f, factors_.data());
   if (!(least >= kSmallestEdge && most <= kLargestEdge)) {
     if (!(most - least <= kLargestEdge - kSmallestEdge)) return false;
     shift = most;
-    exponentiate_edges(edges, arcs_.data(), n_arcs, most, factors_.data());
+    exponentiate_edges<Vector>(edges, arcs_.data(), n_arcs, most, factors_.data());
   }
   transpose_all(factors_.data(), n_labels_, floats_, matrix);
   return true;
 }
 
 // As ScaledChain::forward, with the same letters.
-HEDGEROW_CLONES bool SingleEdges::forward(int64_t sequence, const int32_t* labels) {
+template <class Vector>
+HEDGEROW_INLINE bool SingleEdges::forward(int64_t sequence, const int32_t* labels) {
   const int64_t begin = scores_.offsets[sequence], length = scores_.length(sequence);
   const double* nodes = scores_.nodes + begin * n_labels_;
   float* messages = out_.mixing->node_gammas + begin;
@@ -182,7 +222,7 @@ HEDGEROW_CLONES bool SingleEdges::forward(int64_t sequence, const int32_t* label
       std::fill_n(sums, stride_, 1.0);
       messages[0] = 0.0f;
     } else {
-      if (!exponentiate(begin + t, matrix(t), shift)) return false;
+      if (!exponentiate<Vector>(begin + t, matrix(t), shift)) return false;
       multiply(alpha - stride_, factors_.data(), n_labels_, n_labels_, stride_, sums);
       // beta_{t-1->t} of Eq. 17
       const Lanes scales = broadcast(per_sum);
@@ -191,7 +231,7 @@ HEDGEROW_CLONES bool SingleEdges::forward(int64_t sequence, const int32_t* label
                                  where_positive(load(factors + k), load(sums + k) * scales));
         store_normal(message + k, load(alpha - stride_ + k) * scales);
       }
-      const float rate = rate_by_columns(matrix(t), inverses, message, n_labels_, floats_);
+      const float rate = rate_by_columns<Vector>(matrix(t), inverses, message, n_labels_, floats_);
       messages[t] = rate * (1.0f + messages[t - 1]);
       shift += arc_shift_;
     }
@@ -220,7 +260,8 @@ HEDGEROW_CLONES bool SingleEdges::forward(int64_t sequence, const int32_t* label
 }
 
 // As ScaledChain::backward, with the same letters.
-HEDGEROW_CLONES void SingleEdges::backward(int64_t sequence) {
+template <class Vector>
+HEDGEROW_INLINE void SingleEdges::backward(int64_t sequence) {
   const int64_t begin = scores_.offsets[sequence], length = scores_.length(sequence);
   BackwardMixing mixing(out_.mixing, sequence, begin, length);
   const Row row_of_labels(n_labels_);
@@ -253,8 +294,8 @@ HEDGEROW_CLONES void SingleEdges::backward(int64_t sequence) {
       for (int k = 0; k < stride_; k += kLanes)
         store_inverses_as_floats(inverses + k,
                                  where_positive(load(factors + k), load_from_floats(beta + k)));
-      mixing.leave(
-          rate_by_rows(matrix(t + 1), inverses, after_.data() + row(t + 1), n_labels_, floats_));
+      mixing.leave(rate_by_rows<Vector>(matrix(t + 1), inverses, after_.data() + row(t + 1),
+                                        n_labels_, floats_));
     }
     mixing.write();
     if (t == 0) break;
@@ -295,7 +336,8 @@ double SingleEdges::curvature_of(int64_t first, int64_t end, int64_t before, int
 }
 
 // Label by label, so that sums over positions stay in registers.
-HEDGEROW_CLONES void SingleEdges::add_pairs(int64_t begin, int64_t first, int64_t end,
+template <class AnyVector>
+HEDGEROW_INLINE void SingleEdges::add_pairs(int64_t begin, int64_t first, int64_t end,
                                             double weight, double curved) {
   const PairsByLabel& by_label = *out_.by_label;
   const SumGrid sum_grid(out_.bound), curvature_grid_of_pairs = curvature_grid(out_.mixing->bound);
@@ -310,21 +352,27 @@ HEDGEROW_CLONES void SingleEdges::add_pairs(int64_t begin, int64_t first, int64_
           curvature_grid_of_pairs.round(
               curved * curvature_of(first, end, likely_[t].before, likely_[t].label));
   }
-  const Floats one = broadcast(1.0f), zero = broadcast(0.0f);
   for (int64_t k = 0; k < n_labels; ++k)
-    for_each_block<Floats>(floats, [&]<class, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-      Floats sums[kVectors], curvatures[kVectors];
+    for_each_block<AnyVector>(floats, [&]<class Vector, int kVectors>(
+                                          int c) HEDGEROW_INLINE_LAMBDA {
+      constexpr int kSize = kFloatsIn<Vector>;
+      const auto one = broadcast_floats<Vector>(1.0f), zero = broadcast_floats<Vector>(0.0f);
+      Vector sums[kVectors], curvatures[kVectors];
       for (int v = 0; v < kVectors; ++v) sums[v] = curvatures[v] = zero;
       const int64_t size = int64_t{n_labels} * floats;
       const float* factors = matrices_.data() + first * size + k * floats + c;
       const float* before = before_.data() + (first - 1) * floats + c;
       const float* after = after_.data() + first * floats + k;
       for (int64_t t = first; t < end; ++t, factors += size, before += floats, after += floats) {
-        const Floats scale = broadcast(*after), gamma = broadcast(gammas_[t]);
-        Floats probs[kVectors];
+        const auto prob_at = [&]<class Part>(int i) HEDGEROW_INLINE_LAMBDA {
+          return minimum(load_floats<Part>(factors + i) * broadcast_floats<Part>(*after) *
+                             load_floats<Part>(before + i),
+                         broadcast_floats<Part>(1.0f));
+        };
+        const auto gamma = broadcast_floats<Vector>(gammas_[t]);
+        Vector probs[kVectors];
         for (int v = 0; v < kVectors; ++v) {
-          const Floats p =
-              minimum(load(factors + v * kFloats) * scale * load(before + v * kFloats), one);
+          const Vector p = prob_at.template operator()<Vector>(v * kSize);
           sums[v] += p;
           curvatures[v] += gamma * (p * (one - p));
           probs[v] = p;
@@ -332,22 +380,41 @@ HEDGEROW_CLONES void SingleEdges::add_pairs(int64_t begin, int64_t first, int64_
         if (!by_label.wants(begin + t, k, out_.marginals[(begin + t) * n_labels + k])) continue;
         float* out = by_label.at(begin + t, k, n_labels) + c;
         const int left = n_labels - c;
-        for (int v = 0; v < kVectors && (v + 1) * kFloats <= left; ++v)
-          store(out + v * kFloats, probs[v]);
-        if (left > kVectors * kFloats) continue;
-        const int last = left - kFloats;  // the last columns, some of them once more
-        store(out + last, minimum(load(factors + last) * scale * load(before + last), one));
-        out[left] = 0.0f;
+        store_first<Vector, kVectors>(probs, left, c, out, prob_at);
+        if (left <= kVectors * kSize) out[left] = 0.0f;
       }
       if (out_.pair_sums != nullptr)
-        add_rounded<kVectors>(sums, weight, sum_grid, sums_.data() + k * floats + c);
+        add_rounded<Vector, kVectors>(sums, weight, sum_grid, sums_.data() + k * floats + c);
       if (out_.mixing->pair_curvature != nullptr)
-        add_rounded<kVectors>(curvatures, curved, curvature_grid_of_pairs,
-                              curvature_.data() + k * floats + c);
+        add_rounded<Vector, kVectors>(curvatures, curved, curvature_grid_of_pairs,
+                                      curvature_.data() + k * floats + c);
     });
   for (int64_t t = first; t < end; ++t)
     if (likely_[t].label >= 0)
       curvature_[row(likely_[t].label) + likely_[t].before] = likely[t - first];
+}
+
+// After the templates, which would not be inlined otherwise.
+HEDGEROW_CLONES bool SingleEdges::forward_by_eight(int64_t sequence, const int32_t* labels) {
+  return forward<Floats>(sequence, labels);
+}
+HEDGEROW_EIGHT_WIDE bool SingleEdges::forward_by_sixteen(int64_t sequence, const int32_t* labels) {
+  return forward<SixteenFloats>(sequence, labels);
+}
+HEDGEROW_CLONES void SingleEdges::backward_by_eight(int64_t sequence) {
+  backward<Floats>(sequence);
+}
+HEDGEROW_EIGHT_WIDE void SingleEdges::backward_by_sixteen(int64_t sequence) {
+  backward<SixteenFloats>(sequence);
+}
+HEDGEROW_CLONES void SingleEdges::add_pairs_by_eight(int64_t begin, int64_t first, int64_t end,
+                                                     double weight, double curved) {
+  add_pairs<Floats>(begin, first, end, weight, curved);
+}
+HEDGEROW_EIGHT_WIDE void SingleEdges::add_pairs_by_sixteen(int64_t begin, int64_t first,
+                                                           int64_t end, double weight,
+                                                           double curved) {
+  add_pairs<SixteenFloats>(begin, first, end, weight, curved);
 }
 
 void SingleEdges::add_tables(double* pair_sums, double* pair_curvature) {

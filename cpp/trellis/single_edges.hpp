@@ -16,7 +16,9 @@ namespace hedgerow {
 // Scratch memory of one thread.
 class SingleEdges {
  public:
-  SingleEdges(const ChainScores& scores, const ChainPosteriors& out);
+  // sixteen_at_once: with vectors of sixteen floats instead of eight, for the same bits
+  SingleEdges(const ChainScores& scores, const ChainPosteriors& out,
+              bool sixteen_at_once = adds_eight_at_once());
 
   // Computes all that is wanted of a sequence, but what is added to tables. False if it needs
   // double precision: scores lie too far apart or are not finite, or it is too long. Labels: (T,)
@@ -35,12 +37,25 @@ class SingleEdges {
     int64_t before, label;  // negative: none is nearly certain
     double others;          // probability of all other pairs
   };
+  // Vector: Floats or SixteenFloats
+  template <class Vector>
   bool forward(int64_t sequence, const int32_t* labels);
+  template <class Vector>
   void backward(int64_t sequence);
   // Computes the factors of a position. False if scores lie too far apart.
+  template <class Vector>
   bool exponentiate(int64_t position, float* matrix, double& shift);
   // Adds the pairs of some positions of a sequence, and writes them by label.
+  template <class Vector>
   void add_pairs(int64_t begin, int64_t first, int64_t end, double weight, double curved);
+  // Clones, which cannot be templates.
+  bool forward_by_eight(int64_t sequence, const int32_t* labels);
+  bool forward_by_sixteen(int64_t sequence, const int32_t* labels);
+  void backward_by_eight(int64_t sequence);
+  void backward_by_sixteen(int64_t sequence);
+  void add_pairs_by_eight(int64_t begin, int64_t first, int64_t end, double weight, double curved);
+  void add_pairs_by_sixteen(int64_t begin, int64_t first, int64_t end, double weight,
+                            double curved);
   double curvature_of(int64_t first, int64_t end, int64_t before, int64_t label) const;
   // Of two labels that end at t, unless they are negative; others: probability of all other labels
   // before
@@ -54,6 +69,7 @@ class SingleEdges {
   const ChainScores& scores_;
   const ChainPosteriors& out_;
   bool usable_ = false;
+  bool sixteen_at_once_;
   int n_labels_, stride_, floats_;  // strides of rows of doubles and of floats
   double log_z_ = 0.0, log_likelihood_ = 0.0;
   double arc_shift_ = 0.0;       // the largest arc

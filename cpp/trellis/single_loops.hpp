@@ -102,7 +102,7 @@ HEDGEROW_INLINE void fill_rates(int n, const float* inverses, const float* messa
       // Eight by eight, so that sums do not depend on the size of vectors.
       for (int p = 0; p < 2; ++p)
         for (int k = 0; k < kVectors * kSize; k += kFloats)
-          overlaps[p] += part_of(least[p][k / kSize], k % kSize / kFloats) *
+          overlaps[p] += eight_of(least[p][k / kSize], k % kSize / kFloats) *
                          load(messages + p * stride + c + k);
     });
     for (int p = 0; p < 2; ++p)
@@ -148,15 +148,17 @@ struct SingleRows {
   int stride;
 };
 
-// table += grid.round(weight * numbers), of n numbers, a multiple of kLanes. Wide: the largest
-// vectors of doubles
-template <class Wide>
-HEDGEROW_INLINE void add_rounded(const float* numbers, double weight, SumGrid grid, int n,
+// table += grid.round(weight * numbers), for all numbers of kVectors vectors.
+template <class Vector, int kVectors>
+HEDGEROW_INLINE void add_rounded(const Vector* numbers, double weight, SumGrid grid,
                                  double* table) {
-  for_each_vector<Wide>(n, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
-    const Vector found = broadcast_to<Vector>(weight) * load_as<Vector>(numbers + k);
-    store_all(table + k, load_as<Vector>(table + k) + grid.round(found));
-  });
+  using Doubles = DoublesAs<Vector>;
+  constexpr int kSize = kFloatsIn<Vector>;
+  float stored[kVectors * kSize];
+  for (int v = 0; v < kVectors; ++v) store_floats(stored + v * kSize, numbers[v]);
+  for (int k = 0; k < kVectors * kSize; k += kSize / 2)
+    store_all(table + k, load_as<Doubles>(table + k) + grid.round(broadcast_to<Doubles>(weight) *
+                                                                  load_as<Doubles>(stored + k)));
 }
 
 // With the sums over n rows of outer products, of one label before j and some labels from c on:
@@ -190,20 +192,14 @@ HEDGEROW_INLINE void add_pair_block(const SingleRows& rows, int n, int64_t j, in
     linear[v] = maximum(arc * (linear[v] - arc * square[v]), zero);
     plain[v] = arc * plain[v];
   }
-  const auto add = [&](double* table, SumGrid grid, double weight,
-                       const Vector* found) HEDGEROW_INLINE_LAMBDA {
-    float numbers[kVectors * kSize];
-    for (int v = 0; v < kVectors; ++v) store_floats(numbers + v * kSize, found[v]);
-    add_rounded<DoublesAs<Vector>>(numbers, weight, grid, kVectors * kSize, table);
-  };
-  if (out.sums != nullptr) add(out.sums, out.sum_grid, out.weight, plain);
-  if constexpr (kCurved) add(out.curvature, out.curvature_grid, curved, linear);
+  if (out.sums != nullptr) add_rounded<Vector, kVectors>(plain, out.weight, out.sum_grid, out.sums);
+  if constexpr (kCurved)
+    add_rounded<Vector, kVectors>(linear, curved, out.curvature_grid, out.curvature);
 }
 
 // curvature += weight gamma P (1 - P) for P = before * arcs * after, all rows of the same label
 // before; for the nearly certain `label`, where 1 - P would lose digits, that is `others`. arcs,
 // after, curvature: (stride,)
-template <class Wide>
 HEDGEROW_INLINE void add_likely_row(float before, const float* arcs, const float* after,
                                     float gamma, double weight, int stride, int64_t label,
                                     double others, const SumGrid& grid, double* curvature) {
@@ -211,9 +207,8 @@ HEDGEROW_INLINE void add_likely_row(float before, const float* arcs, const float
   const double known = curvature[label] + grid.round(weight * gamma * prob * others);
   for (int c = 0; c < stride; c += kFloats) {
     const Floats probs = broadcast(before) * load(arcs + c) * load(after + c);
-    float found[kFloats];
-    store(found, broadcast(gamma) * probs * (broadcast(1.0f) - probs));
-    add_rounded<DoublesAs<Wide>>(found, weight, grid, kFloats, curvature + c);
+    const Floats found = broadcast(gamma) * probs * (broadcast(1.0f) - probs);
+    add_rounded<Floats, 1>(&found, weight, grid, curvature + c);
   }
   curvature[label] = known;
 }
