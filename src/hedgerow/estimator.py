@@ -228,10 +228,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
         """Write the model to one file, which `hedgerow.load` reads.
 
         The file is written atomically, and keeps the permissions of a file that it replaces.
-        Parameters are saved as plain values: sets, arrays and Series become lists. Objects cannot
-        be saved: in a loaded model, ``callbacks`` is None, and so are ``objective`` and
-        ``eval_metric`` unless they are names, and ``random_state`` unless it is a number. Such a
-        model predicts as before; to train it again, set its objective first,
+        Parameters are saved as plain values: sets, arrays and Series become lists. Objects other
+        than ``base`` and ``queries`` cannot be saved: in a loaded model, ``callbacks`` is None, and
+        so are ``objective`` and ``eval_metric`` unless they are names, and ``random_state`` unless
+        it is a number. Such a model predicts as before; to train it again, set its objective first,
         ``set_params(objective=...)``.
         """
         check_fitted(self)

@@ -20,9 +20,9 @@ ESTIMATORS: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": Tre
 def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
     """Load a model that `save` wrote.
 
-    Its parameters are plain values. Objects are not saved, and are None in a loaded model:
-    ``callbacks``, ``objective`` and ``eval_metric`` unless they are names, and ``random_state``
-    unless it is a number.
+    Its parameters are plain values, except ``base`` and ``queries``. Other objects are not saved,
+    and are None in a loaded model: ``callbacks``, ``objective`` and ``eval_metric`` unless they are
+    names, and ``random_state`` unless it is a number.
 
     Parameters
     ----------

@@ -298,6 +298,15 @@ def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, mon
     assert not checkpoint.exists()
 
 
+def test_an_interrupt_before_the_first_checkpoint(chunks, place, capsys, monkeypatch):
+    checkpoint = place.with_name("checkpoint")
+    end_after(monkeypatch, 2)
+    options = ["--quiet", "--checkpoint", str(checkpoint)]
+    assert main(["train", str(chunks), "-m", str(place), *options]) == 130
+    assert capsys.readouterr().err == "hedgerow: interrupted; no model was written\n"
+    assert not checkpoint.exists()
+
+
 def test_a_checkpoint_that_is_in_use(chunks, place, capsys):
     checkpoint = place.with_name("checkpoint")
     lock = Lock.acquire(checkpoint)

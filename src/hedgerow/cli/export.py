@@ -23,7 +23,8 @@ DESCRIPTION = """\
 Write a model for other programs. The format depends on the name of the output:
 
   .json     everything that is needed to compute scores, in a documented schema
-  .csv      a table: trees, one row per node, or the weights of a linear model
+  .csv      a table: trees, one row per node, or a linear model's weights of
+            attributes; weights of label patterns are not included
   .parquet  the same table
 
 Without -o, JSON goes to standard output.
@@ -74,7 +75,7 @@ def read_model(path: str) -> Estimator:
 
 
 def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
-    """The trees of a model, or its weights; with `as_text`, lists become JSON text."""
+    """The trees of a model, or its weights of attributes; `as_text`: lists become JSON text."""
     import pyarrow as pa
 
     table = model.trees() if hasattr(model, "trees") else model.weights()

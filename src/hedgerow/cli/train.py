@@ -263,7 +263,7 @@ def naming(places: Mapping[str, str]) -> Iterator[None]:
 
 def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
     """The message after an interrupt: whether training can be resumed."""
-    if checkpoint is None:
+    if checkpoint is None or not Path(checkpoint).exists():  # the first one was not due yet
         return ["no model was written"]
     return [f"no model was written; the same command resumes from {checkpoint}"]
 

@@ -125,9 +125,10 @@ class Atoms(Sequence[AtomSequence]):
 
         Notes
         -----
-        Missing values of `events` are skipped, and so are rows of `tables` with a missing value, or
-        about sequences or keys that do not occur in `events`. Tables may be pandas or polars
-        frames, or Arrow tables.
+        Missing values of `events` are skipped, except in the columns `sequence` and `key`, where
+        they raise an error. Rows of `tables` are skipped if they have a missing value, or are about
+        sequences or keys that do not occur in `events`. Tables may be pandas or polars frames, or
+        Arrow tables.
 
         Examples
         --------

@@ -13,7 +13,7 @@ function ticks(low, high, most) {
   return found;
 }
 
-/** Round numbers for a logarithmic axis: 1, 2 and 5 times powers of ten, or powers alone. */
+/** Round numbers for a logarithmic axis: powers of ten times 1, 2 and 5, or 1 and 3, or 1 alone. */
 function logTicks(low, high) {
   const powers = Math.log10(high / low);
   const units = powers > 4 ? [1] : powers > 2 ? [1, 3] : [1, 2, 5];
