@@ -129,7 +129,7 @@ def test_values_multiply_weights():
         ({"\ud800": 1}, "has a string that is not valid"),
         (["\ud800"], "has a string that is not valid"),
         (DEEP, "nests dicts deeper than 100 levels"),
-        (None, "is a NoneType; expected a dict, or a list of attribute strings"),
+        (None, "is of type NoneType; expected a dict, or a list of attribute strings"),
         (5, "is of type int; expected a dict, or a list of attribute strings"),
         ("word", "is of type str; expected a dict, or a list of attribute strings"),
     ],
