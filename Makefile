@@ -2,7 +2,7 @@
 # make test    style, types, the Python tests, and the C++ core under sanitizers
 # make test-gpu  the tests of kernels on an NVIDIA GPU, and under compute-sanitizer if it is there
 # make abuse   MINUTES=10: random trainings, damaged files, bad moments, until the time is over
-# make abuse-sanitized   damaged files through the module under the address sanitizer
+# make abuse-sanitized   attacks on model files, checkpoints and inference, with sanitizers
 # make tsan    the C++ core under the thread sanitizer
 # make docs    the documentation as a site, in build/docs
 # make wheel   a wheel and an sdist in dist/, each tried in a clean environment
@@ -85,8 +85,9 @@ MINUTES ?= 10
 abuse: $(VENV)/.test-tools
 	@cd tests && ../$(BIN)/python -m abuse --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-# The same with a module that the address sanitizer watches, on what reads files and scores. Without
-# site packages (-S) the module that is installed in place does not come first.
+# The attacks on model files, checkpoints and inference, with a module that is built with the
+# address and undefined-behaviour sanitizers. Without site packages (-S) the module that is
+# installed in place does not come first.
 SANITIZED := $(abspath build/sanitized)
 SANITIZED_FLAGS := -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS
 SANITIZED_KINDS ?= files-models files-checkpoints differential-trellis

@@ -67,7 +67,7 @@ inline void check_offsets(const Offsets& offsets, size_t n_positions) {
             bounds[offsets.shape(0) - 1] == static_cast<int64_t>(n_positions),
         "offsets must run from 0 to the number of positions");
   for (size_t s = 1; s < offsets.shape(0); ++s)
-    check(bounds[s] >= bounds[s - 1], "offsets must not fall");
+    check(bounds[s] >= bounds[s - 1], "offsets must not decrease");
 }
 
 // Edges, or marginals of label pairs.

@@ -17,7 +17,7 @@ Cuts read_cuts(const Offsets& offsets, const Doubles& cuts) {
   for (size_t c = 1; c < offsets.shape(0); ++c) {
     const int64_t begin = offsets.data()[c - 1], end = offsets.data()[c];
     check(begin <= end && end <= static_cast<int64_t>(cuts.shape(0)),
-          "cut offsets must not fall, nor pass the number of cuts");
+          "cut offsets must not decrease or exceed the number of cuts");
     check(end - begin <= kMaxCuts, "a column has more than 254 cuts");
   }
   return {offsets.data(), cuts.data()};
@@ -104,8 +104,8 @@ ReturnedCuts cut_all_attributes(Codes attributes, Doubles values, int64_t n_posi
 void bind_bins(nb::module_& module) {
   module.def("find_unusable", &find_unusable_number<float>, array("values"), nb::arg("largest"),
              nb::arg("may_be_missing"), nb::arg("n_threads"),
-             "Index of the first number beyond -largest to largest, or of NaN unless numbers may "
-             "be missing; the number of values if there is none.");
+             "Index of the first number that is not between -largest and largest, or that is NaN "
+             "unless numbers may be missing; the number of values if there is none.");
   module.def("find_unusable", &find_unusable_number<double>, array("values"), nb::arg("largest"),
              nb::arg("may_be_missing"), nb::arg("n_threads"));
   module.def(

@@ -180,8 +180,8 @@ double find_uniform(Doubles uniforms, int64_t place, int n_threads) {
 
 void bind_blocks(nb::module_& module) {
   module.def("measure_blocks", &measure_blocks, nb::arg("blocks"),
-             "Of arrays that are C-contiguous, of one type and with the same columns, if any: "
-             "their numbers of rows, and whether they are adjacent pieces of one array. None if "
+             "For arrays that are C-contiguous, of one type and with the same columns, if any, the "
+             "number of rows of each, and whether they are adjacent pieces of one array. None if "
              "they are not like that, or empty.");
   module.def("join_blocks", &join_blocks, nb::arg("blocks"), array("out"), nb::arg("n_threads"),
              "Copies the bytes of such arrays, one after another.");

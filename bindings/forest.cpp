@@ -40,7 +40,7 @@ void visit_arrays(Visit visit) {
         "weight; of other nodes what they would add as leaves.");
   visit("gains", &TreeArrays::gains,
         "float32, by node. G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda) of "
-        "a split: twice what it lowers the bound on the loss by.");
+        "a split: twice the amount by which it lowers the bound on the loss.");
   visit("weights", &TreeArrays::weights,
         "float32, by node. Sum of the curvatures of a node's examples.");
   visit("fractions", &TreeArrays::fractions,

@@ -369,7 +369,7 @@ void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text, const O
         "name offsets must run from 0 to the length of the text");
   for (size_t i = 0; i + 1 < n; ++i) {
     check(bounds[i] <= bounds[i + 1] && bounds[i + 1] <= bounds[n - 1],
-          "name offsets must not fall");
+          "name offsets must not decrease");
     const std::string_view name{reinterpret_cast<const char*>(text.data()) + bounds[i],
                                 static_cast<size_t>(bounds[i + 1] - bounds[i])};
     decode(name);

@@ -37,12 +37,12 @@ void check_entries(const BinTable& table, int64_t n_entries) {
         "entry offsets must run from 0 to the number of entries");
   for (int64_t t = 0; t < table.n_positions; ++t) {
     const int64_t begin = table.entry_offsets[t], end = table.entry_offsets[t + 1];
-    check(begin <= end && end <= n_entries, "entry offsets must not fall");
+    check(begin <= end && end <= n_entries, "entry offsets must not decrease");
     for (int64_t e = begin; e < end; ++e) {
       const int32_t attribute = table.attributes[e];
       check(attribute >= 0 && attribute < table.n_attributes, "an attribute is out of range");
       check(e == begin || table.attributes[e - 1] < attribute,
-            "attributes must rise within a position");
+            "attributes must be in ascending order within a position");
       check(table.attribute_bins[e] <= table.n_bins[table.n_dense + attribute] &&
                 table.attribute_bins[e] != table.default_bins[attribute],
             "an entry has a bin that is out of range, or the default");
@@ -122,7 +122,7 @@ void bind_tree_data(nb::module_& module) {
              const BinCounts* counts) {
             check(before >= 0 && before <= kFarthest && after >= 0 && after <= kFarthest,
                   "a window reaches 0 to 255 positions to either side");
-            check(ancestors >= 0 && ancestors <= kFarthest, "features are of 0 to 255 ancestors");
+            check(ancestors >= 0 && ancestors <= kFarthest, "ancestors must be from 0 to 255");
             const Windows windows{bins.sequences(), {before, after, ancestors}};
             run_kernel([&](Stop& stop) {
               new (self) TreeData(bins.table, windows, counts, n_threads, stop);

@@ -93,7 +93,8 @@ void fill_posteriors_of(const BoundGraph& graph, const std::optional<Codes>& lab
   std::optional<MixingBounds> bounds;
   if (mixing) {
     const auto& [node_gammas, edge_gammas, pair_curvature] = *mixing;
-    check(graph.scores.automaton == nullptr, "mixing rates are those of first-order models");
+    check(graph.scores.automaton == nullptr,
+          "mixing rates can be computed for first-order models only");
     for (const auto* gammas : {&node_gammas, &edge_gammas})
       check_shape(*gammas, {graph.n_positions()}, "gammas must have an entry for each position");
     check_shape(pair_curvature, {graph.n_labels(), graph.n_labels()},

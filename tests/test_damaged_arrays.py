@@ -98,12 +98,12 @@ OWN_ARRAYS = {
         (
             "names.offsets",
             put(1, 40),
-            "its attribute names are not valid (name offsets must not fall",
+            "its attribute names are not valid (name offsets must not decrease",
         ),
         (
             "names.offsets",
             put(1, -1),
-            "its attribute names are not valid (name offsets must not fall",
+            "its attribute names are not valid (name offsets must not decrease",
         ),
         (
             "names.text",

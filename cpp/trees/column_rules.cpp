@@ -21,7 +21,8 @@ ColumnRules::ColumnRules(int32_t n_columns, std::vector<int8_t> directions,
   for (const std::vector<int32_t>& group : groups_)
     for (size_t i = 0; i < group.size(); ++i) {
       require(group[i] >= 0 && group[i] < n_columns, "a column of a group is out of range");
-      require(i == 0 || group[i - 1] < group[i], "the columns of a group must rise");
+      require(i == 0 || group[i - 1] < group[i],
+              "the columns of a group must be in ascending order");
     }
 }
 

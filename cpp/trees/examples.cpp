@@ -308,7 +308,7 @@ Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
       return a.position >= b.position;
     };
     require(std::adjacent_find(examples.begin(), examples.end(), rises) == examples.end(),
-            "positions of examples must rise");
+            "the positions of examples must be in ascending order");
     sizes_.push_back(static_cast<int64_t>(examples.size()));
     by_output_.emplace_back(pool, examples.size());
     std::copy(examples.begin(), examples.end(), by_output_.back().data());

@@ -50,7 +50,7 @@ def check_fitted(crf: object, message: str | None = None) -> None:
 
 
 def read_inputs(crf: FittedEstimator, raw: RawData, known: Any = None) -> Inputs:
-    """Read X and everything that comes with it, except y; and ``known``, labels that are known."""
+    """Read X, all that comes with it except y, and ``known``, the labels that are known already."""
     check_fitted(crf)
     sequences = crf.model_.read(
         raw,

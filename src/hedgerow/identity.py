@@ -45,9 +45,9 @@ def identify_sequences(
     ``attributes`` are digests of the names of attributes, (A,), used instead of their numbers.
 
     ``more`` are further arrays about the sequences: (N, ...) by position, or (S,) by sequence. They
-    distinguish sequences with the same name or contents, on any workers, since these must have
-    different numbers too. If these arrays are the same as well, it does not matter which sequence
-    has which number.
+    tell apart sequences with the same name or contents, on one worker or several, because every
+    sequence needs its own number. If these arrays are the same as well, it does not matter which
+    sequence has which number.
     """
     names = _find_names(sequences, comm)
     parts = comm.gather(

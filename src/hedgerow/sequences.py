@@ -250,8 +250,8 @@ class Sequences:
     flat : bool
         X was one block of rows, not a list of sequences; the output is flat as well.
     ids : list or None
-        Ids of the sequences of a flat X, (S,); None if they have none, or if they come from outside
-        of X and merely number the sequences.
+        Ids of the sequences of a flat X, (S,); None if there are none, or if ids that were passed
+        separately from X merely number the sequences.
     numbers : list or None
         The ids, (S,), if all of them are numbers; otherwise None. If the numbers of all workers
         together are just 0, 1, 2, ... or 1, 2, 3, ..., they do not identify sequences.

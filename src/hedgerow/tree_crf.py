@@ -108,7 +108,8 @@ class TreeCRF(Estimator):
     colsample_bynode : float, default 1.0
         Share of the columns of the tree that are sampled for each split.
     monotone_constraints : dict, list or None, default None
-        Columns with which the odds of a label may only increase, or only decrease.
+        For some columns, the labels whose odds may only increase, or only decrease, as the value of
+        the column increases.
         ``{"speed": {"running": 1}}``: the odds of "running" against every other label never
         decrease as "speed" increases, whatever the other columns and labels are; -1: they never
         increase. A column may have a number, 1, 0 or -1, for each of several labels: the odds of a

@@ -146,8 +146,8 @@ def test_the_round_that_was_kept_and_the_decoder(chunks, tmp_path, capsys):
     assert model.decode == model.decode_ == "marginal"
     assert best < n_rounds
     out = run(capsys, "inspect", path)
-    rounds = count_of(best, "round")
-    title = f"TreeCRF, {rounds}, the best of {n_rounds}, loss {model.loss_:.6g}, decodes by"
+    rounds = f"{count_of(best, 'round')} kept of {n_rounds}, up to the best"
+    title = f"TreeCRF, {rounds}, loss {model.loss_:.6g}, decodes by"
     assert title in " ".join(out.split())
     for name, figure in (("training accuracy", "accuracy"), ("dev loss", "eval_loss")):
         kept = f"{model.history_[figure][best - 1]:.6g} in round {best}, which was kept\n"

@@ -77,7 +77,7 @@ def test_a_trellis_of_another_kind():
 @pytest.mark.usefixtures("use_device")
 def test_training_that_does_not_fit_is_refused_before_it_begins(device, monkeypatch):
     monkeypatch.setattr(device, "free_bytes", lambda: 1000, raising=False)
-    message = r"would take about .* GiB, 205 bytes for each of .* \(padding included\).* are free"
+    message = r"would take about .* GiB \(205 bytes for each of .*, padding included, .* are free"
     with pytest.raises(MemoryError, match=message):
         TreeCRF(device="cuda", decode="viterbi").fit(X, Y)
 

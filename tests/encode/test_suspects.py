@@ -90,22 +90,22 @@ def test_very_many_rows():
 
 
 @pytest.mark.parametrize(
-    ("values", "but", "first"),
+    ("values", "exceptions", "first"),
     [
         (["1", "2.5"], "", "1"),
         (["1,5", "-2,5", " 1e3"], "", " 1e3"),
-        ([*map(str, range(12)), "n/a"], " but 'n/a'", "0"),
-        ([*map(str, range(12)), "?", "-"], " but '-' and '?'", "0"),
+        ([*map(str, range(12)), "n/a"], " except 'n/a'", "0"),
+        ([*map(str, range(12)), "?", "-"], " except '-' and '?'", "0"),
     ],
 )
-def test_numbers_stored_as_text(values, but, first):
+def test_numbers_stored_as_text(values, exceptions, first):
     (message,) = warnings_of([pd.DataFrame({"x": values})])
     assert message == (
-        f"all values of column 'x'{but} look like numbers, {first!r} for example, but are stored "
-        "as text, so they are treated as categories; convert the column to numbers, with an empty "
-        "cell or NaN for a missing value, such as pandas.to_numeric(X['x'], errors='coerce'). If "
-        "they are codes, convert it to a categorical dtype (in a CSV file, put a letter before "
-        "each code)"
+        f"all values of column 'x'{exceptions} look like numbers, such as {first!r}, but are "
+        "stored as text, so they are treated as categories; convert the column to numbers, with an "
+        "empty cell or NaN for a missing value, such as pandas.to_numeric(X['x'], "
+        "errors='coerce'). If they are codes, convert it to a categorical dtype (in a CSV file, "
+        "put a letter before each code)"
     )
     assert warnings_of([pl.DataFrame({"x": list(map(str, values))})]) != []
 

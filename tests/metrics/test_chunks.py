@@ -207,6 +207,6 @@ def test_wrong_schemes():
     message = "scheme is 'IOB3'; expected one of 'IOB2', 'IOE2', 'IOBES', 'BILOU', or leave it out"
     with pytest.raises(ValueError, match=message):
         chunk_scores([["O"]], [["O"]], scheme="IOB3")
-    message = "label 'S-X' does not fit scheme 'IOB2'; expected 'O', or one of B, I with a type, as"
+    message = "label 'S-X' does not fit scheme 'IOB2'; expected 'O', or one of B, I, alone or with"
     with pytest.raises(ValueError, match=message):
         chunk_scores([["O", "B-X"]], [["S-X", "O"]], scheme="IOB2")

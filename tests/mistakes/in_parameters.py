@@ -154,7 +154,7 @@ def a_metric_that_does_not_exist():
     "A",
     DataWarning,
     "eval_metric is 'f1_macro', but there are no data to measure it on, so it changes nothing;",
-    "pass fit(..., eval_set=(X, y)), or --dev on the command line, or set early_stopping_rounds,",
+    "call fit(..., eval_set=(X, y)), pass --dev on the command line, or set early_stopping_rounds,",
     "which holds out some training sequences",
 )
 def a_metric_without_an_eval_set():

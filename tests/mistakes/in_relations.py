@@ -75,8 +75,9 @@ def a_mode_that_never_binds():
     "A",
     ValueError,
     "('ls', 'a', 'b') at X[0][1] is of the form ls(t,c,c), but ('ls', 'a') at X[0][0] of the form",
-    "ls(t,c), t being a position and c a constant; facts of one predicate have the same arguments",
-    "(a fact at a position has that position as its first argument): rename one predicate",
+    "ls(t,c), t being a position and c a constant; all facts of a predicate must have the same",
+    "number and kinds of arguments (a fact at a position has that position as its first argument):",
+    "rename one predicate",
 )
 def facts_of_different_lengths():
     Atoms([[[("ls", "a")], [("ls", "a", "b")]]])

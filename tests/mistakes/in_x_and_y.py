@@ -308,7 +308,7 @@ def very_many_rows_without_groups():
 @mistake(
     "A",
     DataWarning,
-    "all values of column 'noise' look like numbers, '...' for example, but are stored as text,",
+    "all values of column 'noise' look like numbers, such as '...', but are stored as text,",
     "so they are treated as categories; convert the column to numbers, with an empty cell or NaN",
     "for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
     "codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
@@ -320,7 +320,7 @@ def numbers_stored_as_text():
 @mistake(
     "A",
     DataWarning,
-    "all values of column 'noise' but 'n/a' look like numbers, '...' for example, but are stored",
+    "all values of column 'noise' except 'n/a' look like numbers, such as '...', but are stored",
     "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
     "or NaN for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
     "are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
@@ -381,8 +381,8 @@ def labels_that_break_a_rule():
 @mistake(
     "A",
     ValueError,
-    "constraints='BIO' does not fit the labels 'run', 'walk'; expected 'O', or B or I with a",
-    "type, as in 'B-NP', or alone",
+    "constraints='BIO' does not fit the labels 'run', 'walk'; expected 'O', or one of B, I,",
+    "alone or with a hyphen and a type, as in 'B-NP'",
 )
 def labels_that_are_no_chunks():
     weights(constraints="BIO").fit(X, Y)

@@ -473,7 +473,7 @@ def test_what_cannot_be_reported_on(tmp_path):
         write_report(TreeCRF(), tmp_path / "page.html")
     with pytest.raises(
         ValueError,
-        match=re.escape("y, groups, parents, base_scores and X_base go with X; pass write_report("),
+        match=re.escape("y, groups, parents, base_scores and X_base go with X; call write_report("),
     ):
         write_report(TREES, tmp_path / "page.html", y=NAMES)
     with pytest.raises(FileNotFoundError, match=r"cannot save to .*: the folder .* does not exist"):

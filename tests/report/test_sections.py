@@ -221,7 +221,7 @@ def test_two_models_without_truth_or_with_one_sequence(write):
 def test_what_cannot_be_compared(write):
     with pytest.raises(TypeError, match="compare is of type int; expected a fitted TreeCRF or"):
         write(TREES, X, Y, compare=3)
-    with pytest.raises(ValueError, match=r"compare needs data; pass write_report\(model, path, X"):
+    with pytest.raises(ValueError, match=r"compare needs data; call write_report\(model, path, X"):
         write(TREES, compare=LINEAR)
     with pytest.raises(ValueError, match="X_compare goes with compare, a second model; pass both"):
         write(TREES, X, Y, X_compare=X)

@@ -185,8 +185,8 @@ def test_metrics_are_saved_by_name(make, metric, tmp_path):
 def test_a_metric_without_data_changes_nothing(make, parameters):
     ((name, value),) = parameters.items()
     message = (
-        f"{name} is {value!r}, but there are no data to measure it on, so it changes nothing; pass "
-        "fit(..., eval_set=(X, y)), or --dev on the command line, or set early_stopping_rounds, "
+        f"{name} is {value!r}, but there are no data to measure it on, so it changes nothing; call "
+        "fit(..., eval_set=(X, y)), pass --dev on the command line, or set early_stopping_rounds, "
         "which holds out some training sequences"
     )
     with pytest.warns(DataWarning, match=re.escape(message)):

@@ -158,7 +158,7 @@ def test_an_error_in_a_callback_comes_through():
         (
             {"early_stopping_rounds": 2, "validation_fraction": None},
             ValueError,
-            "needs validation data, but there is no eval_set and validation_fraction is None; pass",
+            "needs validation data, but there is no eval_set and validation_fraction is None; call",
         ),
         ({"callbacks": print}, TypeError, "callbacks is <built-in.*; expected a list of callables"),
         ({"callbacks": [print, 5]}, TypeError, "callbacks holds 5, which cannot be called"),

@@ -197,8 +197,8 @@ BAD = {
         ({"group_offsets": np.array([0, 3])}, "offsets must run from 0 to"),
         ({"group_columns": np.array([0, 3], np.int32)}, "a column of a group is out of range"),
         ({"group_columns": np.array([-1, 2], np.int32)}, "a column of a group is out of range"),
-        ({"group_columns": np.array([2, 0], np.int32)}, "the columns of a group must rise"),
-        ({"group_columns": np.array([2, 2], np.int32)}, "the columns of a group must rise"),
+        ({"group_columns": np.array([2, 0], np.int32)}, "group must be in ascending order"),
+        ({"group_columns": np.array([2, 2], np.int32)}, "group must be in ascending order"),
     ],
 )
 def test_rules_that_make_no_sense(changes, message):

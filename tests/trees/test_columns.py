@@ -262,8 +262,8 @@ def fill(function, **changes):
         ("fill_bins", {"cut_offsets": np.array([0, 1])}, "cut offsets must have one entry more"),
         ("fill_bins", {"cut_offsets": np.empty(0, np.int64)}, "cut offsets must begin at 0"),
         ("fill_bins", {"cut_offsets": np.array([-1, 1, 3])}, "cut offsets must begin at 0"),
-        ("fill_bins", {"cut_offsets": np.array([0, 2, 1])}, "cut offsets must not fall"),
-        ("fill_bins", {"cut_offsets": np.array([0, 1, 4])}, "nor pass the number of cuts"),
+        ("fill_bins", {"cut_offsets": np.array([0, 2, 1])}, "cut offsets must not decrease"),
+        ("fill_bins", {"cut_offsets": np.array([0, 1, 4])}, "or exceed the number of cuts"),
         (
             "fill_bins",
             {"cut_offsets": np.array([0, 0, 255]), "cuts": np.arange(255.0)},
@@ -275,7 +275,7 @@ def fill(function, **changes):
         ("fill_entry_bins", {"columns": np.array([-1, 0], np.int32)}, "a column is out of range"),
         ("fill_entry_bins", {"columns": np.zeros(1, np.int32)}, "an entry for each value"),
         ("fill_entry_bins", {"bins": np.zeros(3, np.uint8)}, "an entry for each value"),
-        ("fill_entry_bins", {"cut_offsets": np.array([0, 9, 3])}, "cut offsets must not fall"),
+        ("fill_entry_bins", {"cut_offsets": np.array([0, 9, 3])}, "cut offsets must not decrease"),
     ],
 )
 def test_kernels_refuse_what_does_not_fit(function, changes, message):
@@ -324,7 +324,7 @@ def test_values_that_are_not_all_numbers_are_binned():
         ({"values": np.zeros((2, 2), np.int64)}, "values must be of dtype float32, float64 or uin"),
         ({"values": np.zeros((2, 4))[:, ::2]}, r"values must be a C-contiguous array \(rows, col"),
         ({"cut_offsets": np.array([0, 1])}, "cut offsets must have one entry more"),
-        ({"cut_offsets": np.array([0, 1, 4])}, "nor pass the number of cuts"),
+        ({"cut_offsets": np.array([0, 1, 4])}, "or exceed the number of cuts"),
         ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
     ],
 )

@@ -29,7 +29,7 @@ REPEATED = {"attributes": np.array([1, 1, 1], INT32), "attribute_bins": np.array
         ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
         ({"offsets": np.array([1, 3])}, "offsets must run from 0 to the number of positions"),
         ({"offsets": np.empty(0, np.int64)}, "offsets must run from 0 to the number of"),
-        ({"offsets": np.array([0, 2, 1, 3])}, "offsets must not fall"),
+        ({"offsets": np.array([0, 2, 1, 3])}, "offsets must not decrease"),
         ({"parents": np.zeros(2, INT32)}, "parents must have an entry for each position"),
         ({"parents": np.array([-1, 0, 3], INT32)}, "a parent lies outside its sequence"),
         ({"parents": np.array([-1, -2, 0], INT32)}, "a parent lies outside its sequence"),
@@ -48,13 +48,13 @@ REPEATED = {"attributes": np.array([1, 1, 1], INT32), "attribute_bins": np.array
         ({"attribute_bins": np.array([2, 4], UINT8)}, "entries do not fit the positions"),
         ({"entry_offsets": np.array([1, 2, 2, 3])}, "entry offsets must run from 0 to the"),
         ({"entry_offsets": np.array([0, 2, 2, 2])}, "entry offsets must run from 0 to the"),
-        ({"entry_offsets": np.array([0, 2, 1, 3])}, "entry offsets must not fall"),
-        ({"entry_offsets": np.array([0, 9, 9, 3])}, "entry offsets must not fall"),
-        ({"entry_offsets": np.array([0, -(2**62), 0, 3])}, "entry offsets must not fall"),
+        ({"entry_offsets": np.array([0, 2, 1, 3])}, "entry offsets must not decrease"),
+        ({"entry_offsets": np.array([0, 9, 9, 3])}, "entry offsets must not decrease"),
+        ({"entry_offsets": np.array([0, -(2**62), 0, 3])}, "entry offsets must not decrease"),
         ({"attributes": np.array([0, 2, 1], INT32)}, "an attribute is out of range"),
         ({"attributes": np.array([-1, 1, 1], INT32)}, "an attribute is out of range"),
-        (SWAPPED, "attributes must rise within a position"),
-        (REPEATED, "attributes must rise within a position"),
+        (SWAPPED, "attributes must be in ascending order within a position"),
+        (REPEATED, "attributes must be in ascending order within a position"),
         ({"attribute_bins": np.array([3, 4, 0], UINT8)}, "a bin that is out of range, or the def"),
         ({"attribute_bins": np.array([1, 4, 0], UINT8)}, "a bin that is out of range, or the def"),
     ],
@@ -73,7 +73,7 @@ def test_windows(before, after):
 
 @pytest.mark.parametrize("ancestors", [-1, 256])
 def test_ancestors(ancestors):
-    with pytest.raises(ValueError, match="features are of 0 to 255 ancestors"):
+    with pytest.raises(ValueError, match="ancestors must be from 0 to 255"):
         _core.TreeData(_core.Bins(**BINS), 0, 0, ancestors)
 
 
@@ -138,11 +138,11 @@ LISTS = {
     ("changes", "message"),
     [
         ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
-        ({"offsets": np.array([0, 4, 3])}, "offsets must not fall"),
+        ({"offsets": np.array([0, 4, 3])}, "offsets must not decrease"),
         ({"gradients": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"curvatures": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"positions": np.array([0, -1, 2], INT32)}, "a position is negative"),
-        ({"positions": np.array([0, 2, 2], INT32)}, "positions of examples must rise"),
+        ({"positions": np.array([0, 2, 2], INT32)}, "examples must be in ascending order"),
         ({"positions": np.array([0, 0, 3], INT32)}, "an example has no position"),
         ({"gradients": np.array([0, np.nan, 2], FLOAT32)}, "derivatives must be finite"),
         ({"gradients": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),

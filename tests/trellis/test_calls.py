@@ -267,7 +267,7 @@ both = pytest.mark.parametrize("potentials", [CHAIN, OVER_PAIRS], ids=["chain", 
                 (good, {"edges": np.zeros((4, 2, 3))}, "edges and pairs must have shape"),
                 (good, {"edges": np.zeros((3, 2, 2))}, "edges and pairs must have shape"),
                 (good, {"offsets": [0, 3]}, "offsets must run from 0 to the number of positions"),
-                (good, {"offsets": [0, 3, 1, 4]}, "offsets must not fall"),
+                (good, {"offsets": [0, 3, 1, 4]}, "offsets must not decrease"),
                 (good, {"offsets": [0, 1.7, 4]}, r"offsets are \[0, 1.7, 4\]; expected whole num"),
             ]
         ),

@@ -50,9 +50,10 @@ SAMPLED_TRIALS = 6
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
-# A line search ends when the slope is this share of the first one, or after this many steps of each
-# of its two parts. No step changes a score by more than this many times `TreeCRF.max_step`, before
-# the learning rate: if labels are perfectly separable, the loss decreases without bound.
+# A line search ends when the slope is at most `FLAT` times the first one, or after `SEARCH_TRIALS`
+# steps of each of its two parts. No step changes a score by more than `MAX_STEPS` times
+# `TreeCRF.max_step`, before the learning rate: if labels are perfectly separable, longer steps
+# always decrease the loss, and scores would grow without bound.
 FLAT = 0.1
 SEARCH_TRIALS = 6
 MAX_STEPS = 4.0
@@ -238,7 +239,8 @@ class Booster(Update[Binned]):
     def _begin(self, number: int) -> tuple[PatternSlopes, NDArray[np.float64]]:
         """The slopes that a round starts from, and its step of the weights of label patterns.
 
-        Its trees begin to grow, and the full step begins to be measured: it is nearly always taken.
+        On a GPU, this also starts to grow the trees and to measure the full step, which is nearly
+        always taken.
         """
         iterate, trees = self.iterate, self.trees
         iterate.turn_to(self.schedule.objective_of(number))
@@ -274,7 +276,7 @@ class Booster(Update[Binned]):
         return settings.learning_rate * step
 
     def _is_exact(self, number: int) -> bool:
-        """Whether a round optimises the weights of label patterns exactly."""
+        """Whether a round also optimises the weights of label patterns, in a few L-BFGS steps."""
         return self.settings.exact_rounds.include(number + 1, self._longest)
 
     def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
@@ -298,8 +300,8 @@ class StepRule(ABC, Generic[AnyDirection]):
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
         """Take a step along a direction; returns its size, or None if none was accepted.
 
-        With ``exact``, the weights of the label patterns are then optimised. After None, the
-        iterate has to be measured again.
+        With ``exact``, a few steps of L-BFGS then improve the weights of the label patterns. After
+        None, the iterate has to be measured again.
         """
 
     def is_short(self, size: float) -> bool:
@@ -307,7 +309,7 @@ class StepRule(ABC, Generic[AnyDirection]):
         return False
 
     def fit(self, iterate: Iterate, weights: NDArray[np.float64]) -> Candidate:
-        """The proposed scores, and the best weights of label patterns for them."""
+        """The proposed scores, and weights of label patterns improved for them by L-BFGS."""
         settings = self.settings
         return iterate.fit_proposed(
             weights, reg_lambda=settings.reg_lambda, n_threads=settings.n_threads

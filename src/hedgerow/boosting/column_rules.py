@@ -185,7 +185,10 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
 def _read_groups(
     groups: list[list[Column]], columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Groups of the C columns, with those in no group as one more: offsets (G + 1,) and columns."""
+    """Groups of the C columns: offsets (G + 1,) and columns.
+
+    Ungrouped columns form the last group.
+    """
     names = _Names("interaction_constraints", columns)
     found = [
         np.unique(np.concatenate([np.empty(0, np.int64), *map(names.find, group)]))

@@ -1,7 +1,7 @@
 """Training of trees that split on previous labels.
 
 There are many edge scores: one for each arc of the trellis at every position. So sequences are
-measured in runs whose edges fit into the cache, and only the examples that trees learn from are
+measured in runs with a limited number of edges, and only the examples that trees learn from are
 kept: `hedgerow._core.ContextExamples`.
 """
 
@@ -232,7 +232,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """Slopes of nodes and edges; 0 for edges at first positions, which are in no score."""
+        """Slopes of nodes, and of edges, which are 0 at first positions: no edge leads there."""
         assert self._edge_slopes is not None
         return self._slopes, self._edge_slopes
 

@@ -194,10 +194,11 @@ class ConjugateDirection(SearchDirection):
 
     h takes the place of -M G, with M the preconditioner, an approximate inverse Hessian. Gutmann &
     Kersting use h in place of G in b_m too. With G, b_m is 0 if the loss was at least as steep
-    along h_m before the last step as after it: then the new trees find what that step should have
-    achieved already. Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would
-    restart in every round, since a few trees hardly change most of the gradient. So the direction
-    is restarted by the rules of `MAX_CONJUGATE_ROUNDS` and `LEAST_DESCENT` instead.
+    along h_m before the last step as after it: then the new trees only make up for what that step
+    should already have achieved. Powell's test, to restart where G_m and G_{m-1} are far from
+    orthogonal, would restart in every round, since a few trees hardly change most of the gradient.
+    So the direction is restarted by the rules of `MAX_CONJUGATE_ROUNDS` and `LEAST_DESCENT`
+    instead.
     """
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:

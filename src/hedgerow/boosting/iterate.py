@@ -159,9 +159,9 @@ class Iterate:
         )
 
     def fit_proposed(self, weights: Vector, *, reg_lambda: float, n_threads: int) -> Candidate:
-        """Continue to the best weights for the proposed scores."""
+        """Improve the weights for the proposed scores, by a few steps of L-BFGS."""
         last: Candidate | None = None
-        # The examples of trees are needed only for the best weights.
+        # The examples of trees are needed only for the final weights.
         learn = not self.trees.learns_as_it_measures
 
         def measure(point: Vector) -> tuple[float, Vector]:

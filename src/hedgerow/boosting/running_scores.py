@@ -32,8 +32,8 @@ __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScorin
 AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
 # Number of bytes of edge scores, of label pairs or arcs, in use at a time: small enough for a
-# typical cache, and large enough for the overhead of calls not to matter. If they are read as they
-# are, once each, they need not fit.
+# typical cache, and large enough for the overhead of calls not to matter. If kernels read the
+# float32 scores directly, each only once, they need not fit into the cache.
 BYTES_OF_RUN = 1 << 22
 BYTES_AS_THEY_ARE = 1 << 26
 # Number of positions whose scores are updated at a time, to save memory.
@@ -210,7 +210,7 @@ class ContextScores(RunningScores):
         ready.add_scores(bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
-        """As many sequences at a time as have edges that fit into the cache."""
+        """Runs of sequences, each of about `run_size` positions."""
         for first, stop in cut_runs(self.start.offsets, self.run_size):
             yield self.run(first, stop, arcs)
 

@@ -84,8 +84,9 @@ MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
 # Maximum number of literals of a query: naming it takes time that grows with their factorial.
 MAX_LITERALS = 6
-# There are so many ways to split previous labels that some fit by chance. Of 0, 3, 10, 30 and 100
-# the extremes were worse on one fold of the letters, or on protein.
+# There are so many ways to split previous labels that some fit by chance. Of 0, 3, 10, 30 and 100,
+# the smallest and largest were worse on one fold of the letters or on protein; 20 is between the
+# others.
 LABEL_LAMBDA = 20.0
 # Learning rate of a line search. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
 # phonemes, stress marks and protein: see `benchmarks/search_directions.py`.
@@ -281,7 +282,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
 
 
 def read_window(window: Any) -> tuple[int, int]:
-    """Number of positions before and after that a window covers."""
+    """Number of positions that a window covers before and after its own."""
     is_pair = isinstance(window, (tuple, list)) or np.ndim(window) == 1
     sides = tuple(window) if is_pair else (window, window)
     are_numbers = all(

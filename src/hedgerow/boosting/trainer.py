@@ -341,7 +341,7 @@ def machine_memory() -> int | None:
 
 
 def _cut_history(history: History, n_rounds: int) -> dict[str, list[float]]:
-    """History of the rounds of a model, as far as it is complete."""
+    """History of the first `n_rounds` rounds of a model, without metrics that some rounds lack."""
     n_noted = len(history.get("loss", ()))
     return {
         name: list(figures[:n_rounds])

@@ -77,7 +77,7 @@ def begin_command(
 
 def add_model(parser: Parser) -> None:
     """Argument MODEL."""
-    parser.add_argument("model", metavar="MODEL", help="model file, such as hedgerow train writes")
+    parser.add_argument("model", metavar="MODEL", help="model file, written by `hedgerow train`")
 
 
 def add_jobs(parser: Parser) -> None:

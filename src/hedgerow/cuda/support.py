@@ -102,8 +102,8 @@ def check_memory(
     needed, free = by_row * layout.n_rows + of_trees, device.free_bytes()
     if needed > free:
         raise MemoryError(
-            f"training on the GPU would take about {needed / GIB:,.1f} GiB, {by_row} bytes for "
-            f"each of {count_of(layout.n_rows, 'position')} (padding included) and "
-            f"{of_trees / GIB:,.1f} GiB for histograms, and {free / GIB:,.1f} GiB are free; use "
-            "fewer sequences, a smaller max_bins, window or max_leaves, or device='cpu'"
+            f"training on the GPU would take about {needed / GIB:,.1f} GiB ({by_row} bytes for "
+            f"each of {count_of(layout.n_rows, 'position')}, padding included, and "
+            f"{of_trees / GIB:,.1f} GiB for histograms), but only {free / GIB:,.1f} GiB are free; "
+            "use fewer sequences, a smaller max_bins, window or max_leaves, or device='cpu'"
         )

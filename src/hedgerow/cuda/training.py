@@ -79,7 +79,10 @@ class DeviceMarginals(DeviceFound):
     arcs: NDArray[np.float64]
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Minus the derivative of the marginals along the gradient with respect to them."""
+        """Slopes of labels and of label pairs.
+
+        Minus the derivative of the marginals along the objective's gradient with respect to them.
+        """
         direction = find_direction(self.objective, self.probabilities(), self.targets)
         marginals, pairs = self.chain.tangent(self.by_row, self.arcs, direction)
         return -marginals, -pairs

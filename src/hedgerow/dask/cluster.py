@@ -38,8 +38,8 @@ def train(
 ) -> list[Outcome]:
     """Train on all workers of a plan, and return the outcome of each.
 
-    All workers read their data first, without a time limit. Only then are they connected, and wait
-    for each other no longer than the timeout.
+    All workers read their data first, without a time limit. Only then are they connected; from
+    then on, they wait for each other no longer than the timeout.
 
     Parameters
     ----------

@@ -175,7 +175,10 @@ def naming(part: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a partition, sorted by group; `offsets` (G + 1,) are the bounds of groups."""
+    """The rows of a partition, one group after another.
+
+    `offsets` (G + 1,) are the bounds of the groups.
+    """
 
     frame: nw.DataFrame[Any]
     offsets: NDArray[np.int64]

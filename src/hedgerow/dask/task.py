@@ -70,7 +70,7 @@ class Outcome:
 
 
 def common_warnings(outcomes: Sequence[Outcome]) -> list[tuple[str, type[Warning]]]:
-    """Warnings that all workers issue: a column may look suspicious in a part of the data only."""
+    """Warnings that all workers issue; others may be due to a worker's part of the data."""
     found = dict.fromkeys(outcomes[0].warnings)
     return [each for each in found if all(each in outcome.warnings for outcome in outcomes)]
 

@@ -355,9 +355,10 @@ class _Planes:
 def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: float) -> Vector:
     """Minimise ``s H s / 2 - linear s`` over shares s that are not negative and sum to 1.
 
-    An active-set method: the nonzero shares move to their minimum, or as far towards it as all stay
-    positive; then the share with the lowest slope is added. Ends within `tol` of the minimum, or at
-    the limit of rounding. The value never increases.
+    An active-set method: the nonzero shares move towards their minimum until they are there or one
+    of them is zero; in that case the others go on without it. At the minimum, the share with the
+    lowest slope is added. Ends within `tol` of the minimum, or at the limit of rounding. The value
+    never increases.
     """
     shares = start.copy()
     used = shares > 0
@@ -377,7 +378,10 @@ def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: fl
 
 
 def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np.bool_]) -> bool:
-    """Move the shares in use to their minimum; True if one of them reaches zero before."""
+    """Move the shares in use towards their minimum.
+
+    True if one reaches zero first, which ends the move.
+    """
     places = np.flatnonzero(used)
     slopes = (np.einsum("ij,j->i", hessian, shares) - linear)[places]
     n_used = len(places)

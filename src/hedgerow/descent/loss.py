@@ -220,8 +220,8 @@ def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vect
 def _find_powers(rows: SparseRows, comm: Comm) -> Vector | None:
     """For each attribute, a power of two that bounds the values of all workers, (A,); None: 1.
 
-    Sums of values beyond `LARGEST_POWER`, whose multiples might overflow, are ordinary
-    floating-point sums.
+    Products with values above 2^`LARGEST_POWER`, whose bounds might overflow, are summed without
+    rounding them first.
     """
     if rows.values is None:
         return None

@@ -37,8 +37,8 @@ def minimize_l1(
 ) -> Descent:
     """Minimise ``loss(w) + sum(reg_alpha * |w|)``; weights may have penalties of their own, (W,).
 
-    Everything else is as for `hedgerow.lbfgs.minimize`. The metric is about the loss without the
-    penalty.
+    Everything else is as for `hedgerow.lbfgs.minimize`. `metric` approximates the inverse Hessian
+    of the loss without the penalty.
     """
 
     def penalised(point: Vector) -> tuple[float, Vector]:

@@ -67,7 +67,7 @@ def _check_pattern_attributes(crf: LinearParameters) -> None:
     if crf.order == 0 and crf.label_patterns is None:
         raise ValueError(
             f"pattern_attributes is {crf.pattern_attributes!r} and order is 0, so there are no "
-            "label patterns for attributes to have weights for; pass an order of at least 1, or "
+            "label patterns that attributes could score; pass an order of at least 1, or "
             "transition_attributes for weights on label pairs alone"
         )
 

@@ -45,9 +45,9 @@ def seen_items(sequences: Sequences, index: StringIndex, comm: Comm = ALONE) -> 
 def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences, StringIndex]:
     """Renumber items: the most frequent attribute first.
 
-    Equally frequent attributes are in the order in which they occur if sequences are sorted by
-    their digests. So numbers do not depend on the order of the sequences, and attributes that are
-    frequent, or occur together, have neighbouring numbers, which makes training faster.
+    Ties are broken by first occurrence, as if the sequences were sorted by their digests. So
+    numbers do not depend on the order of the sequences, and attributes that are frequent, or occur
+    together, have neighbouring numbers, which makes training faster.
     """
     numbers = index.numbers_by_count(*find_occurrences(sequences, index))
     rows = sequences.sparse
@@ -62,7 +62,8 @@ def find_occurrences(
     """Number of positions where each attribute occurs, (A,), and its first place, (A,).
 
     A place is a number made from the digest of a sequence and the position in it, so it does not
-    depend on the order of the sequences. The first place is the smallest, also over workers.
+    depend on the order of the sequences. The first place is the smallest; the caller takes the
+    minimum over workers.
     """
     from hedgerow import _core
 

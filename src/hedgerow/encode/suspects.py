@@ -192,13 +192,13 @@ def _warn_of_numbers(column: Categorical) -> None:
     n_numbers = len(column.categories) - len(marks)
     if len(marks) > MOST_MARKS or (marks and n_numbers < FEWEST_NUMBERS):
         return
-    but = f" but {' and '.join(map(repr, marks))}" if marks else ""
+    exceptions = f" except {' and '.join(map(repr, marks))}" if marks else ""
     first = next(text for text in column.categories if text not in marks)
     found = (
         f"column {column.name!r} holds numbers, such as {first}, as Python objects (dtype object)"
         if column.kind == "numbers"
-        else f"all values of column {column.name!r}{but} look like numbers, {first!r} for example, "
-        "but are stored as text"
+        else f"all values of column {column.name!r}{exceptions} look like numbers, such as "
+        f"{first!r}, but are stored as text"
     )
     warn_user(
         f"{found}, so they are treated as categories; convert the column to numbers, with an empty "

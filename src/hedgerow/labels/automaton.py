@@ -3,9 +3,9 @@
 The states are the empty string, every label, and every proper prefix of a pattern; after any labels
 the automaton is in the state that is their longest suffix. A state has an arc for a label if its
 string with this label appended is itself a state or a pattern; the arc stands for that string. A
-state without its own arc for a label uses the arc of its longest suffix that has one. Ye et al.
-(2009) call the states the forward-state set; with arcs their second, backward set and its
-corrections are not needed.
+state without its own arc for a label uses the arc of its longest suffix that has one. The states
+are the forward-state set of Ye et al. (2009). Since arcs are explicit here, their backward-state
+set and its corrections are not needed.
 
 Strings are numbered by length, then by (number of the string without its last label, last label),
 so that all operations work on whole arrays, length by length.
@@ -251,8 +251,9 @@ def _find_links(
 ) -> NDArray[np.int32]:
     """Longest proper suffix of each string that is one of the strings, -1 for a single label.
 
-    A suffix of q k is a suffix of q and the label k: candidates are the links of q, one after
-    another, and finally the empty string, which every label can follow.
+    A string is q k: its parent q, then the label k. Its suffixes are those of q followed by k, so
+    the candidates are the links of q, one after another, and finally the empty string, which every
+    label can follow.
     """
     keys = (parents.astype(np.int64) + 1) * n_labels + labels  # ascending, because of the numbering
     links = np.full(len(labels), -1, dtype=np.int32)

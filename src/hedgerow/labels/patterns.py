@@ -188,10 +188,10 @@ def rare_shares(
     n_labels: int,
     comm: Comm = ALONE,
 ) -> list[float]:
-    """Share of the distinct runs of 2, 3, ... `longest` labels that occur once.
+    """Share of the distinct label n-grams that occur once, for n = 2, 3, ... `longest`.
 
-    With ``weights`` (N,), the share of those whose total weight is at most 1; each occurrence of a
-    run has the weight of its last position.
+    With ``weights`` (N,), the share of those whose total weight is at most 1; each occurrence of
+    an n-gram has the weight of its last position.
 
     Examples
     --------

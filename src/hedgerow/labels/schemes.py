@@ -60,10 +60,10 @@ def follow_scheme(
     classes = labels.classes.tolist()
     odd = [label for label in classes if not _fits(label, scheme)]
     if odd:
-        *others, last = (prefix for prefix in scheme.prefixes if prefix != "O")
         raise ValueError(
-            f"constraints={name!r} does not fit the labels {shorten(odd)}; expected 'O', or "
-            f"{', '.join(others)} or {last} with a type, as in 'B-NP', or alone"
+            f"constraints={name!r} does not fit the labels {shorten(odd)}; expected 'O', or one of "
+            f"{', '.join(scheme.prefixes.replace('O', ''))}, alone or with a hyphen and a type, as "
+            "in 'B-NP'"
         )
     prefixes, _, types = zip(*(label.partition("-") for label in classes), strict=True)
     kind = np.unique(types, return_inverse=True)[1]

@@ -51,7 +51,7 @@ class Truth:
 def read_truth(
     labels: Labels, column: LabelColumn, sequences: Sequences, name: str = "y", where: str = "y"
 ) -> Truth:
-    """Turn labels to compare with into codes; warns about labels that the model does not know.
+    """Convert the true labels to codes; warns about labels that the model does not know.
 
     Parameters
     ----------

@@ -137,8 +137,8 @@ def _find_strictly(labels: Sequence[str], name: str) -> set[Chunk]:
         if prefix not in prefixes:
             raise ValueError(
                 f"label {label!r} does not fit scheme {name!r}; expected 'O', or one of "
-                f"{', '.join(sorted(prefixes - {'O'}))} with a type, as in "
-                f"'{scheme.opening[0]}-NP', or alone; choose another scheme, or leave it out"
+                f"{', '.join(sorted(prefixes - {'O'}))}, alone or with a hyphen and a type, as in "
+                f"'{scheme.opening[0]}-NP'; choose another scheme, or leave scheme out"
             )
         if start >= 0 and not (prefix in scheme.continuing and kind == kind_before):
             if not scheme.closing:

@@ -1,10 +1,10 @@
-"""Objectives of the marginals, which are measured position by position.
+"""Objectives that are functions of the marginals, and the simple ones: sums over positions.
 
-Any smooth function of the marginals can be an objective. Its gradient with respect to the scores is
-the derivative of the marginals along its gradient with respect to the marginals, because the
-Jacobian of the marginals with respect to the scores is the covariance matrix of the labels, which
-is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives below, Gross et
-al. (2006), Eqs. 11 to 22, compute the same with special recurrences.
+Any smooth function of the marginals can be an objective. Let g be its gradient with respect to the
+marginals. Its gradient with respect to the scores is the derivative of the marginals along the
+direction g, since the Jacobian of the marginals is the covariance matrix of the labels, which is
+symmetric. `hedgerow.trellis.tangent` computes this derivative in one pass. For the objectives
+below, Gross et al. (2006), Eqs. 11 to 22, compute the same with special recurrences.
 """
 
 from __future__ import annotations

@@ -96,7 +96,10 @@ class EdgeMemory:
         self._n_done, self._learns = 0, False
 
     def begin(self, *, learns: bool) -> None:
-        """Begin with the first part; if trees do not learn from it, pairs by label stay as is."""
+        """Begin a pass over all parts.
+
+        Unless trees learn from this pass, the pairs by label are left unchanged.
+        """
         self._n_done, self._learns = 0, learns
 
     def next_pairs(self, n_positions: int, n_labels: int) -> PairsByLabel | None:

@@ -39,7 +39,7 @@ class GivenScores(Potential):
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """States that given scores are added."""
+        """One entry, which says that scores from the user are added."""
         return {"base_scores": True}
 
 

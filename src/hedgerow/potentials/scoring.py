@@ -113,8 +113,9 @@ def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
 def _spread_arcs(add: AddScores, own: Trellis, trellis: Trellis) -> AddScores:
     """Add scores of the arcs of another trellis to all arcs with the same last labels.
 
-    A state of the trellis remembers at least as many labels as a state of the other one, whose
-    label patterns are a subset: the other arc is the one that these labels lead to.
+    The label patterns of the other trellis are a subset of those of this one, so a state here
+    remembers at least as many labels. The labels of an arc here therefore lead to exactly one arc
+    there, whose score it gets.
     """
     contexts = trellis.edge_contexts()
     arcs = np.flatnonzero(contexts.labels >= 0)

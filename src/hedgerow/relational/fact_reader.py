@@ -211,7 +211,7 @@ def _differing(atom: Any, kinds: tuple[bool, ...], rows: _Rows, place: Place) ->
 
     return ValueError(
         f"{atom!r} at {place.where} is of the form {form(kinds)}, but {rows.where} of the form "
-        f"{form(rows.is_position)}, t being a position and c a constant; facts of one predicate "
-        "have the same arguments (a fact at a position has that position as its first argument): "
-        "rename one predicate"
+        f"{form(rows.is_position)}, t being a position and c a constant; all facts of a predicate "
+        "must have the same number and kinds of arguments (a fact at a position has that position "
+        "as its first argument): rename one predicate"
     )

@@ -50,8 +50,8 @@ def read_tables(
     for name, table in frames.items():
         if name in relations:
             raise ValueError(
-                f"tables[{name!r}] and a column of events are both called {name!r}; facts of one "
-                "predicate have the same arguments: rename one"
+                f"tables[{name!r}] and a column of events are both called {name!r}; all facts of a "
+                "predicate must have the same number and kinds of arguments: rename one"
             )
         relations[name] = reader.read_table(table, name)
     return Database.of(reader.offsets, reader.constants.texts(), check_texts(relations))

@@ -14,7 +14,7 @@ __all__ = ["Language"]
 
 
 class _Choice(NamedTuple):
-    """A term that an argument may be: known already, or new and of a type."""
+    """What fills an argument: a known term, or None for a new variable or constant of this type."""
 
     term: Term | None
     sign: str
@@ -72,7 +72,7 @@ class Language:
         )
 
     def _choices(self, argument: Argument, shape: Shape) -> list[_Choice]:
-        """Terms that an argument may be."""
+        """The possible fillers of an argument."""
         sign, kind = argument
         choices = []
         if sign in ("+", "+-"):

@@ -132,7 +132,10 @@ class Shape(LazyAttributes):
 
     @lazy
     def n_parts(self) -> int:
-        """Number of groups of literals that share no variable; 0 without literals."""
+        """Number of connected parts; 0 without literals.
+
+        Literals that share a variable are in the same part.
+        """
         parts: list[set[Term]] = []
         for literal in self.literals:
             joined = {term for term in literal.terms if term.kind == VARIABLE}

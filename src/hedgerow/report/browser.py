@@ -53,7 +53,9 @@ def pack_browser(
     names: Sequence[str] | None = None,
     compared: NDArray[np.int32] | None = None,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """Sequences for the page; only the worst if there are too many, which is added to `notes`.
+    """Sequences for the page.
+
+    If there are too many, only the worst are packed, and `notes` says so.
 
     ``names`` are the names of the sequences, if any; ``compared`` (N,) are the labels that another
     model predicts.

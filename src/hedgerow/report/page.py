@@ -146,7 +146,7 @@ def write_report(
     raw = RawData(X, y, groups, parents, base_scores, X_base).repeatable()
     if X is None and any(part is not None for part in (y, groups, parents, base_scores, X_base)):
         raise ValueError(
-            "y, groups, parents, base_scores and X_base go with X; pass write_report(model, path, "
+            "y, groups, parents, base_scores and X_base go with X; call write_report(model, path, "
             "X, y)"
         )
     kind = type(model).__name__
@@ -155,7 +155,7 @@ def write_report(
         _check_model(compare, "compare")
         if X is None:
             raise ValueError(
-                "compare needs data; pass write_report(model, path, X, y, compare=...)"
+                "compare needs data; call write_report(model, path, X, y, compare=...)"
             )
         raw_compare = raw if X_compare is None else replace(raw, X=X_compare).repeatable()
         raw, raw_compare = _leave_out(raw, model, compare), _leave_out(raw_compare, compare, model)

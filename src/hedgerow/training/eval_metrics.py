@@ -1,7 +1,7 @@
 """Eval metrics: metrics on an eval set in addition to loss and accuracy.
 
-A metric compares true labels with predicted ones, and greater is better, as everywhere in
-scikit-learn. Positions whose label is not known are left out.
+A metric compares true labels with predicted ones; greater is better, as for scikit-learn's scorers.
+Positions whose label is not known are left out.
 """
 
 from __future__ import annotations

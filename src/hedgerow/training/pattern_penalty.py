@@ -2,11 +2,11 @@
 
 A long pattern is rare, and what its weight learns from a few sequences may not hold for others;
 language models back off from long n-grams for the same reason. The training labels show how severe
-this is: the larger the share of the distinct runs of some length that occur only once, the larger
-the share of runs in new data that did not occur in training (Good and Turing), and the larger the
-penalty for that length. Handwritten words from a small vocabulary, each seen many times, need no
-penalty at any length; of the distinct runs of four phonemes in a thousand words, five in six occur
-once, and without a penalty their weights do more harm than good.
+this is: the larger the share of the distinct label n-grams that occur only once, the more n-grams
+of new data are unseen in training (Good and Turing), and the larger the penalty for patterns of n
+labels. Handwritten words from a small vocabulary, each seen many times, need no penalty at any
+length; of the distinct 4-grams of phonemes in a thousand words, five in six occur once, and without
+a penalty their weights do more harm than good.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["PatternLambda", "check_pattern_lambda", "pattern_penalties"]
 
 PatternLambda = float | Sequence[float] | Literal["auto"] | None
 
-# Penalty of a length all of whose runs occur only once. The square of the share is a compromise
+# Penalty of a length all of whose n-grams occur only once. The square of the share is a compromise
 # between the best choices for phonemes, stress marks and chunk labels.
 STRENGTH = 5.0
 

@@ -93,7 +93,7 @@ class Stopping:
         elif share is None:
             raise ValueError(
                 "early_stopping_rounds needs validation data, but there is no eval_set and "
-                "validation_fraction is None; pass fit(..., eval_set=(X, y)), or set "
+                "validation_fraction is None; call fit(..., eval_set=(X, y)), or set "
                 "validation_fraction=0.1 to hold out a tenth of the training sequences"
             )
         held_out = None if share is None else float(share)
@@ -114,7 +114,7 @@ def _warn_of_nothing_to_measure(crf: StoppingParameters) -> None:
         if value not in (None, "loss"):
             warn_user(
                 f"{name} is {value!r}, but there are no data to measure it on, so it changes "
-                "nothing; pass fit(..., eval_set=(X, y)), or --dev on the command line, or set "
+                "nothing; call fit(..., eval_set=(X, y)), pass --dev on the command line, or set "
                 "early_stopping_rounds, which holds out some training sequences"
             )
             return

@@ -95,7 +95,7 @@ class Columns(LazyAttributes):
     n_lags : int
         Number of previous labels that trees can split on, or 0. They follow the C columns, as
         categorical columns whose categories are the labels: one position before, two positions
-        before and so on. They have no bins of X.
+        before and so on. They are not columns of X, so `Binned` does not contain them.
     missing : MissingMethod
         How trees treat missing values.
     fills : (C,) uint8 or None
