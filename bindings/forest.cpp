@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "large_pages.hpp"
 #include "trees.hpp"
 #include "trees/context_forest.hpp"
 
@@ -161,12 +162,11 @@ ContextForest read_context_forest(const Forest& forest, const Contexts& contexts
   return ContextForest(forest, contexts, first_label_column);
 }
 
-void add_context_scores(const ContextForest& forest, const Bins& bins, Table nodes,
-                        Array<const float, 2> edges, Array<double, 2> out_nodes,
-                        Array<float, 2> out_edges, int n_threads) {
-  check(forest.n_columns() <= bins.table.n_columns(),
-        "the trees split on columns that do not exist");
-  const size_t n_positions = bins.dense.shape(0);
+void add_context_scores_of(const ContextForest& forest, const BinTable& bins,
+                           const Sequences& sequences, Table nodes, Array<const float, 2> edges,
+                           Array<double, 2> out_nodes, Array<float, 2> out_edges, int n_threads) {
+  check(forest.n_columns() <= bins.n_columns(), "the trees split on columns that do not exist");
+  const auto n_positions = static_cast<size_t>(bins.n_positions);
   const auto n_labels = static_cast<size_t>(forest.n_outputs());
   const auto n_edges = static_cast<size_t>(forest.n_edges());
   const char* of_nodes = "nodes must have a row for each position and a column for each label";
@@ -176,10 +176,24 @@ void add_context_scores(const ContextForest& forest, const Bins& bins, Table nod
   check_shape(edges, {n_positions, n_edges}, of_edges);
   check_shape(out_edges, {n_positions, n_edges}, of_edges);
   run_kernel([&](Stop& stop) {
-    forest.add_scores(bins.table, bins.sequences(),
+    forest.add_scores(bins, sequences,
                       {nodes.data(), edges.data(), out_nodes.data(), out_edges.data()}, n_threads,
                       stop);
   });
+}
+
+void add_context_scores(const ContextForest& forest, const Bins& bins, Table nodes,
+                        Array<const float, 2> edges, Array<double, 2> out_nodes,
+                        Array<float, 2> out_edges, int n_threads) {
+  add_context_scores_of(forest, bins.table, bins.sequences(), nodes, edges, out_nodes, out_edges,
+                        n_threads);
+}
+
+void add_training_context_scores(const ContextForest& forest, const TreeData& data, Table nodes,
+                                 Array<const float, 2> edges, Array<double, 2> out_nodes,
+                                 Array<float, 2> out_edges, int n_threads) {
+  add_context_scores_of(forest, data.bins(), data.windows(), nodes, edges, out_nodes, out_edges,
+                        n_threads);
 }
 
 void write_edges(Array<const float, 2> edges, std::optional<Table> others, Array<double, 2> out,
@@ -203,7 +217,14 @@ void bind_forest(nb::module_& module) {
       .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
            array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
            "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
-           "what all trees add to them; at first positions they add to labels alone.");
+           "what all trees add to them; at first positions they add to labels alone.")
+      .def("add_scores", &add_training_context_scores, nb::arg("data"), array("nodes"),
+           array("edges"), array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
+           "The same for the data that trees are grown on, which is faster.");
+  module.def(
+      "prefer_large_pages",
+      [](Array<float, 2> zeros) { prefer_large_pages(zeros.data(), zeros.nbytes()); },
+      array("zeros"), "Ask for large memory pages, before anything is written to an array.");
   module.def("fill_edges", &write_edges, array("edges"), optional_array("others"), array("out"),
              nb::arg("n_threads"),
              "Fill out (N, E) with scores of edges, float32, plus those of other potentials.");

@@ -6,18 +6,66 @@
 #include <utility>
 
 #include "simd.hpp"
+#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kRun = 1 << 11;  // positions that are scored at a time, in whole sequences
-constexpr int64_t kPiece = 256;    // of these, by one thread
+constexpr int64_t kRun = 1 << 9;  // positions that are scored at a time, in whole sequences
+constexpr int64_t kPiece = 256;   // of these, by one thread
 
-// out[e] = edges[e] + added[of_edges[e]]; `out` may be the edges.
-HEDGEROW_CLONES void add_to_edges(const int32_t* of_edges, const float* added, int64_t n_edges,
-                                  const float* edges, float* out) {
-#pragma GCC ivdep
-  for (int64_t e = 0; e < n_edges; ++e) out[e] = edges[e] + added[of_edges[e]];
+// Values of classes as floats, of_class[c, t] = values[t, c] for n positions t, at most kFloats;
+// 0 for the class after the last, and where there is no position.
+HEDGEROW_INLINE void transpose_values(const double* values, int n, int n_classes, float* of_class) {
+  int first = 0;
+  for (; first + kFloats <= n_classes; first += kFloats) {
+    Floats tile[kFloats];
+    for (int t = 0; t < kFloats; ++t) {
+      const double* row = values + int64_t{t} * n_classes + first;
+      tile[t] = t < n ? join_as_floats(load(row), load(row + kLanes)) : broadcast(0.0f);
+    }
+    transpose(tile);
+    for (int c = 0; c < kFloats; ++c) store(of_class + (first + c) * kFloats, tile[c]);
+  }
+  std::fill(of_class + first * kFloats, of_class + (n_classes + 1) * kFloats, 0.0f);
+  for (int c = first; c < n_classes; ++c)
+    for (int t = 0; t < n; ++t)
+      of_class[c * kFloats + t] = static_cast<float>(values[int64_t{t} * n_classes + c]);
+}
+
+// out[t, e] = edges[t, e] + of_class[of_edges[e], t] for n positions t, at most kFloats; `out` may
+// be the edges. A gather for each position would take longer than the transposes.
+HEDGEROW_INLINE void add_to_edges(const int32_t* of_edges, const float* of_class, int n,
+                                  int64_t n_edges, const float* edges, float* out) {
+  int64_t first = 0;
+  for (; first + kFloats <= n_edges; first += kFloats) {
+    Floats tile[kFloats];
+    for (int i = 0; i < kFloats; ++i)
+      tile[i] = load(of_class + int64_t{of_edges[first + i]} * kFloats);
+    transpose(tile);
+    for (int t = 0; t < kFloats; ++t)
+      if (t < n) {
+        const int64_t at = t * n_edges + first;
+        HEDGEROW_PREFETCH(edges + at + kFloats * n_edges);  // the next positions
+        store(out + at, load(edges + at) + tile[t]);
+      }
+  }
+  for (int64_t e = first; e < n_edges; ++e)
+    for (int t = 0; t < n; ++t) {
+      const int64_t at = t * n_edges + e;
+      out[at] = edges[at] + of_class[int64_t{of_edges[e]} * kFloats + t];
+    }
+}
+
+// To the edges of n positions, (n, E), from values (n, n_classes); of_class: scratch memory
+HEDGEROW_CLONES void add_values_to_edges(const double* values, int n_classes,
+                                         const int32_t* of_edges, int64_t n, int64_t n_edges,
+                                         const float* edges, float* out, float* of_class) {
+  for (int64_t t = 0; t < n; t += kFloats) {
+    const int n_here = static_cast<int>(std::min<int64_t>(kFloats, n - t));
+    transpose_values(values + t * n_classes, n_here, n_classes, of_class);
+    add_to_edges(of_edges, of_class, n_here, n_edges, edges + t * n_edges, out + t * n_edges);
+  }
 }
 
 // out = edges, plus others unless they are null.
@@ -169,7 +217,6 @@ ContextForest::ContextForest(const Forest& forest, const Contexts& contexts,
 void ContextForest::add_layer(const Layer& layer, const double* values, int64_t begin, int64_t end,
                               const uint8_t* is_first, const Scores& scores) const {
   const int n_classes = layer.classes.n_outputs();
-  std::vector<float> added(n_classes + 1);  // by class, and nothing
   for (int64_t t = begin; t < end; ++t) {
     const double* of_class = values + t * n_classes;
     const std::vector<int32_t>& more = is_first[t] ? layer.of_firsts : layer.of_nodes;
@@ -178,11 +225,12 @@ void ContextForest::add_layer(const Layer& layer, const double* values, int64_t 
       const double score = scores.nodes[t * n_outputs_ + k];
       scores.out_nodes[t * n_outputs_ + k] = own < 0 ? score : score + of_class[own];
     }
-    if (is_first[t] || (!layer.has_edges && scores.edges == scores.out_edges)) continue;
-    std::copy(of_class, of_class + n_classes, added.begin());
-    add_to_edges(layer.of_edges.data(), added.data(), n_edges_, scores.edges + t * n_edges_,
-                 scores.out_edges + t * n_edges_);
   }
+  if (!layer.has_edges && scores.edges == scores.out_edges) return;
+  PaddedFloats of_class((n_classes + 1) * kFloats);
+  add_values_to_edges(values + begin * n_classes, n_classes, layer.of_edges.data(), end - begin,
+                      n_edges_, scores.edges + begin * n_edges_,
+                      scores.out_edges + begin * n_edges_, of_class.data());
 }
 
 // Threads score different runs, or parts of the same one where there are fewer runs than threads.

@@ -162,33 +162,39 @@ const float* ContextRows::probabilities_at(int32_t position) const {
   return probabilities_.data() + row * n_contexts_;
 }
 
-void ContextRows::fill_joint(std::span<const int32_t> positions, std::span<const int32_t> contexts,
-                             float* joint) const {
-  if (std::ssize(contexts) == n_contexts_)
-    for (const int32_t t : positions) joint[t] = joint_curvature(rows_[row_of_[t]]);
-  else if (n_contexts_ < kFloats)
-    for (const int32_t t : positions) joint[t] = joint_curvature(t, contexts);
-  else
-    fill_joint_of_many(positions, contexts, joint);
+void ContextRows::fill_joint(std::span<const int32_t> positions,
+                             std::span<const JointOf> sets) const {
+  const auto has_all = [&](const JointOf& set) { return std::ssize(set.contexts) == n_contexts_; };
+  if (n_contexts_ >= kFloats && std::none_of(sets.begin(), sets.end(), has_all))
+    return fill_joint_of_many(positions, sets);
+  for (const JointOf& set : sets)
+    for (const int32_t t : positions)
+      set.joint[t] = has_all(set) ? joint_curvature(t) : joint_curvature(t, set.contexts);
 }
 
 // The probability is a scalar product: of the row, and of 1 in these contexts and 0 elsewhere. The
 // last vector of a row begins within the one before.
 HEDGEROW_CLONES void ContextRows::fill_joint_of_many(std::span<const int32_t> positions,
-                                                     std::span<const int32_t> contexts,
-                                                     float* joint) const {
+                                                     std::span<const JointOf> sets) const {
   const int last = n_contexts_ - kFloats, n_whole = n_contexts_ / kFloats * kFloats;
-  PaddedFloats chosen(n_whole + kFloats);
-  for (const int32_t c : contexts) chosen[c < n_whole ? c : c - last + n_whole] = 1.0f;
+  const int n_chosen = n_whole + kFloats;
+  PaddedFloats chosen(std::ssize(sets) * n_chosen);
+  for (int64_t s = 0; s < std::ssize(sets); ++s)
+    for (const int32_t c : sets[s].contexts)
+      chosen[s * n_chosen + (c < n_whole ? c : c - last + n_whole)] = 1.0f;
   for (int64_t i = 0; i < std::ssize(positions); ++i) {
     const int32_t t = positions[i];
     const float* row = probabilities_at(t);
     prefetch_row(probabilities_at(positions[std::min(i + kRowsAhead, std::ssize(positions) - 1)]),
                  n_contexts_);
-    Floats sums = load(row + last) * load(chosen.data() + n_whole);
-    for (int c = 0; c < n_whole; c += kFloats) sums += load(row + c) * load(chosen.data() + c);
-    const float p = std::min(fold_lanes<Total>(sums), 1.0f);
-    joint[t] = rows_[row_of_[t]].curvature * (p * (1.0f - p));
+    const float* own = chosen.data();
+    for (const JointOf& set : sets) {
+      Floats sums = load(row + last) * load(own + n_whole);
+      for (int c = 0; c < n_whole; c += kFloats) sums += load(row + c) * load(own + c);
+      const float p = std::min(fold_lanes<Total>(sums), 1.0f);
+      set.joint[t] = rows_[row_of_[t]].curvature * (p * (1.0f - p));
+      own += n_chosen;
+    }
   }
 }
 

@@ -47,8 +47,12 @@ class ContextRows {
   // joint[t] is the curvature of position t where a step is the same in some contexts: those of
   // probability p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's
   // curvature times p (1 - p). That is less than the sum of what each of them has.
-  void fill_joint(std::span<const int32_t> positions, std::span<const int32_t> contexts,
-                  float* joint) const;
+  struct JointOf {
+    std::span<const int32_t> contexts;
+    float* joint;
+  };
+  // Fills those of some positions, for several sets of contexts at a time.
+  void fill_joint(std::span<const int32_t> positions, std::span<const JointOf> sets) const;
   // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
   template <class AnySum>
   void fill_bins(std::span<const int32_t> contexts, const AnySum* by_context, int lag,
@@ -61,13 +65,13 @@ class ContextRows {
                               bool wanted) const;
 
  private:
-  // That of all contexts; of few; and of many.
-  static float joint_curvature(const ContextRow& row) {
+  // That of all contexts; of few; and where there are many.
+  float joint_curvature(int32_t position) const {
+    const ContextRow& row = rows_[row_of_[position]];
     return row.curvature * (row.probability * (1.0f - row.probability));
   }
   float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
-  void fill_joint_of_many(std::span<const int32_t> positions, std::span<const int32_t> contexts,
-                          float* joint) const;
+  void fill_joint_of_many(std::span<const int32_t> positions, std::span<const JointOf> sets) const;
   const float* probabilities_at(int32_t position) const;
 
   const Contexts& contexts_;

@@ -99,6 +99,7 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
   transpose(n_threads, stop);
   bins_.columns = by_column_.data();
+  bins_.column_stride = bins_.n_positions;
   choose_sparse_columns(counts != nullptr ? *counts : count_bins(bins, n_threads, stop));
   number_slots();
   lay_out_full();

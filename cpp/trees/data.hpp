@@ -26,7 +26,9 @@ struct BinTable {
   const int32_t* n_bins;          // (n_dense + n_attributes,)
   const uint8_t* default_bins;    // (n_attributes,) bin where there is no entry
   const uint8_t* categorical;     // (n_dense + n_attributes,) 1 if the order of bins means nothing
-  const uint8_t* columns = nullptr;  // (n_dense, N) the dense bins again, or null
+  // The dense bins again, or null: (n_dense, column_stride), of which the first N are in use.
+  const uint8_t* columns = nullptr;
+  int64_t column_stride = 0;
 
   int32_t n_columns() const { return n_dense + n_attributes; }
   // Those of n positions from `first` on.
@@ -34,7 +36,7 @@ struct BinTable {
     BinTable part = *this;
     part.n_positions = n;
     part.dense += first * n_dense;
-    part.columns = nullptr;
+    if (columns != nullptr) part.columns += first;
     if (entry_offsets != nullptr) part.entry_offsets += first;
     return part;
   }

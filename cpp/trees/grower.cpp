@@ -107,7 +107,7 @@ Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
     root.contexts.resize(tree.rows->n_contexts());
     std::iota(root.contexts.begin(), root.contexts.end(), 0);
   }
-  if (tree.is_joint()) fill_joint(*tree.rows, root, crew_);
+  if (tree.is_joint()) fill_joint(*tree.rows, root.positions, {&root}, crew_);
   add_leaf(tree, root);
   return {std::move(root)};
 }

@@ -37,18 +37,23 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
 
 }  // namespace
 
-void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
-  float* joint = node.space->joint.data();
-  crew.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-    const std::span<const int32_t> positions = node.positions.subspan(begin, end - begin);
-    rows.fill_joint(positions, node.contexts, joint);
-    if (node.divided == nullptr) return;
-    for (const int32_t t : positions) {
-      // The share of the position that is here.
-      const auto here = static_cast<float>(node.space->sums[t].curvature());
-      joint[t] *= here / static_cast<float>(rows.sum(t, node.contexts).curvature());
-    }
+void fill_joint(const ContextRows& rows, std::span<const int32_t> positions,
+                std::initializer_list<const OpenNode*> nodes, Crew& crew) {
+  std::vector<ContextRows::JointOf> sets;
+  for (const OpenNode* node : nodes) sets.push_back({node->contexts, node->space->joint.data()});
+  crew.share_pieces(std::ssize(positions), kPieceSize, [&](int64_t begin, int64_t end) {
+    rows.fill_joint(positions.subspan(begin, end - begin), sets);
   });
+  for (const OpenNode* node : nodes) {
+    if (node->divided == nullptr) continue;
+    crew.share_pieces(node->n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+      for (const int32_t t : node->positions.subspan(begin, end - begin)) {
+        // The share of the position that is here.
+        const auto here = static_cast<float>(node->space->sums[t].curvature());
+        node->space->joint[t] *= here / static_cast<float>(rows.sum(t, node->contexts).curvature());
+      }
+    });
+  }
 }
 
 Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
@@ -226,10 +231,8 @@ Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& 
   });
   left.contexts = on_left;
   right.contexts = select(false);
-  for (OpenNode* child : {&left, &right}) {
-    child->divided = parent.divided;
-    if (tree.is_joint()) fill_joint(rows, *child, crew_);
-  }
+  left.divided = right.divided = parent.divided;
+  if (tree.is_joint()) fill_joint(rows, parent.positions, {&left, &right}, crew_);
   return {std::move(left), std::move(right)};
 }
 
@@ -293,10 +296,8 @@ Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& paren
   });
   left.divided = on_left;
   right.divided = on_right;
-  for (OpenNode* child : {&left, &right}) {
-    child->contexts = parent.contexts;
-    if (tree.is_joint()) fill_joint(rows, *child, crew_);
-  }
+  left.contexts = right.contexts = parent.contexts;
+  if (tree.is_joint()) fill_joint(rows, parent.positions, {&left, &right}, crew_);
   return {std::move(left), std::move(right)};
 }
 

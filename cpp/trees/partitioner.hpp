@@ -19,8 +19,9 @@ namespace hedgerow {
 
 inline constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions at a time
 
-// Fills Space::joint at the examples of a node.
-void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew);
+// Fills Space::joint of some nodes at these positions, which include their examples.
+void fill_joint(const ContextRows& rows, std::span<const int32_t> positions,
+                std::initializer_list<const OpenNode*> nodes, Crew& crew);
 
 // Left and right.
 using Children = std::pair<OpenNode, OpenNode>;

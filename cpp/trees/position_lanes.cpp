@@ -146,7 +146,7 @@ void PositionLanes::Block::read_bins(const BinTable& bins, int64_t begin, int64_
   const bool reads_there = bins.columns != nullptr && lies_inside;
   for (size_t place = 0; place < sources_.size(); ++place)
     sources_[place] = reads_there
-                          ? bins.columns + lanes_.columns_[place] * bins.n_positions + begin
+                          ? bins.columns + lanes_.columns_[place] * bins.column_stride + begin
                           : columns_.data() + static_cast<int64_t>(place) * width_ + lanes_.before_;
   if (!reads_there) copy_bins(bins, begin, end);
 }

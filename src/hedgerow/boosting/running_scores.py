@@ -206,7 +206,7 @@ class ContextScores(RunningScores):
         """Fill ``out`` with the scores plus the values of trees, of nodes and edges."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
-        bins, n_threads = self.binned.bins, self.scoring.n_threads
+        bins, n_threads = self.binned.laid_out or self.binned.bins, self.scoring.n_threads
         ready.add_scores(bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
@@ -243,9 +243,12 @@ class ContextScores(RunningScores):
 
 
 def _zero_edges(n_positions: int, n_edges: int) -> NDArray[np.float32]:
-    """Zeros in large memory pages, which NumPy uses for `empty` but not for `zeros`."""
-    edges = np.empty((n_positions, n_edges), np.float32)
-    edges.fill(0)
+    """Zeros in large memory pages, which NumPy uses for `empty` but not for `zeros`.
+
+    Threads touch them for the first time when they add scores.
+    """
+    edges = np.zeros((n_positions, n_edges), np.float32)
+    _core.prefer_large_pages(edges)
     return edges
 
 
