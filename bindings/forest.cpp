@@ -200,10 +200,11 @@ void bind_forest(nb::module_& module) {
                             "Trees that split on labels before a position, ready to be walked.")
       .def(nb::new_(&read_context_forest), nb::arg("forest"), nb::arg("contexts"),
            nb::arg("first_label_column"))
-      .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
-           array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
-           "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
-           "what all trees add to them; at first positions they add to labels alone.");
+      .def(
+          "add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
+          array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
+          "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, plus\n"
+          "what all trees add to them; at first positions they add to labels only.");
   module.def("fill_edges", &write_edges, array("edges"), optional_array("others"), array("out"),
              nb::arg("n_threads"),
              "Fill out (N, E) with scores of edges, float32, plus those of other potentials.");
@@ -239,7 +240,7 @@ void bind_forest(nb::module_& module) {
       .def("arrays", &arrays_of_forest, "All arrays by name.")
       .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
            nb::arg("n_threads"),
-           "Fill out (N, n_outputs) with the scores and what all trees add to them.")
+           "Fill `out` (N, n_outputs) with the scores plus what all trees add to them.")
       .def("add_scores", &add_training_scores, nb::arg("data"), array("scores"), array("out"),
            nb::arg("n_threads"), "The same for the data that trees are grown on, which is faster.")
       .def("walks_values", &Forest::walks_values, nb::arg("n_positions"),
