@@ -11,7 +11,7 @@
 namespace hedgerow::bindings {
 namespace {
 
-// The memory of an array, looked at for as long as this lives.
+// The memory of an array, borrowed as long as this object lives.
 class Buffer {
  public:
   explicit Buffer(nb::handle array)

@@ -99,7 +99,7 @@ Forest join(int n_outputs, const nb::typed<nb::list, Forest>& parts) {
   for (const nb::handle part : parts) {
     forests.push_back(nb::cast<const Forest*>(part));
     check(forests.back()->n_outputs() == n_outputs,
-          "forests with other numbers of outputs cannot be joined");
+          "forests with different numbers of outputs cannot be joined");
   }
   return Forest::join(n_outputs, forests);
 }

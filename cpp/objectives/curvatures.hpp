@@ -16,7 +16,7 @@ struct CurvatureRule {
   float rate;    // factor of gammas
   float modest;  // gammas up to this are used unchanged, and larger ones are not reduced below it
 
-  // By comparisons, as clones may not inline std::max and std::min.
+  // Uses comparisons, since clones may not inline std::max and std::min.
   HEDGEROW_INLINE float curvature(double p, float full, double scale) const {
     const float raised = rate * full < modest ? modest : rate * full;
     const double gamma = full < raised ? full : raised;
