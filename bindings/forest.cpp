@@ -211,9 +211,9 @@ void bind_forest(nb::module_& module) {
   nb::class_<Forest> forest(
       module, "Forest",
       "All trees of a model: T trees, grown in R rounds, as flat arrays.\n\n"
-      "Arrays over nodes hold all trees one after the other. Children come after their parent,\n"
-      "side by side. A forest does not change, its arrays are read-only views, and any number of\n"
-      "threads may use it.");
+      "Arrays over nodes hold all trees one after the other. Siblings are adjacent, and come\n"
+      "after their parent. A forest does not change, its arrays are read-only views, and any\n"
+      "number of threads may use it.");
   visit_arrays([&](const char* name, auto member, const char* documentation) {
     forest.def_prop_ro(
         name, [member](const Forest& self) { return view(self.trees().*member); }, documentation);

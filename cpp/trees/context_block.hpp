@@ -32,8 +32,8 @@ struct EdgeDerivatives {
   const double* totals = nullptr;
   // Probabilities of label pairs may be given by output instead if there are many labels, with the
   // observed edges and totals; gradients and probabilities are then null. See PairsByLabel.
-  const float* by_label = nullptr;  // (K, M, K + 1) probabilities, of all M positions; they must
-                                    // stay there until trees are grown
+  const float* by_label = nullptr;  // (K, M, K + 1) probabilities, of all M positions, which must
+                                    // remain valid until trees are grown
   int64_t n_by_label = 0;           // M
   const double* observed_probs = nullptr;  // (N,) that of the observed edge
 

@@ -171,7 +171,7 @@ class Examples {
   std::vector<PooledArray<Derivatives>> by_output_;  // positions ascend
 };
 
-// What a gradient and a curvature of 1 stand for, powers of two.
+// The gradient and the curvature that a 1 in a Sum stands for, powers of two.
 struct Units {
   double gradient;
   double curvature;

@@ -104,7 +104,7 @@ void SurrogateMethod::Walk::split(int64_t node, BlockBins<kBlock>& bins, Lane* h
   if (flow.left) open_.push_back(child);
 }
 
-// Moves what goes left; what is outside does.
+// Moves the positions that go left. Those outside always do here; move_outside corrects that.
 SurrogateMethod::Walk::Flow SurrogateMethod::Walk::divide(int64_t node, BlockBins<kBlock>& bins,
                                                           Lane* here, Lane* left) const {
   const TreeArrays& arrays = method_.arrays_;

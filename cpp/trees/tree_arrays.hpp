@@ -11,7 +11,7 @@ inline constexpr int kMaxTreeNodes = 1 << 16;
 inline constexpr int kSetBytes = 32;  // of a set of bins, one bit for each bin
 
 // T trees, grown in R rounds. Node n of tree i is entry tree_offsets[i] + n of the arrays over
-// nodes. Children come after their parent, side by side.
+// nodes. Siblings are adjacent, and come after their parent.
 struct TreeArrays {
   std::vector<int64_t> round_offsets{0};  // (R + 1,) round r has trees [r] to [r + 1] - 1
   std::vector<int64_t> tree_offsets{0};   // (T + 1,)

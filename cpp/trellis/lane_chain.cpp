@@ -84,7 +84,7 @@ HEDGEROW_INLINE void backward_chain(LaneScratch& scratch, const PairLanes& pairs
     if (t % kCheckEvery == 0) stop.check();
     const Packed* factors = scratch.factors.data() + t * kLabels;
     Packed* alphas = scratch.alphas.data() + t * kLabels;
-    // Positive where the lane goes on after t.
+    // Positive where the sequence of the lane continues after t.
     const Lanes follows = lengths - broadcast(static_cast<double>(t + 1));
     Lanes product[kLabels];
     for (int k = 0; k < kLabels; ++k) {

@@ -151,7 +151,7 @@ HEDGEROW_INLINE void backward_edges(LaneEdgeScratch& scratch, Stop& stop) {
     const Packed* factors = scratch.factors.data() + t * kLabels;
     Packed* alphas = scratch.alphas.data() + t * kLabels;
     Packed* matrix = scratch.edges.data() + t * kPairs;  // of the arcs into t
-    // Positive where the lane goes on after t.
+    // Positive where the sequence of the lane continues after t.
     const Lanes follows = lengths - broadcast(static_cast<double>(t + 1));
     Lanes product[kLabels];
     for (int k = 0; k < kLabels; ++k) {
