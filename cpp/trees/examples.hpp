@@ -33,8 +33,8 @@ struct DerivativeTable {
   const double* gradients;  // (N, K)
   const float* curvatures;  // (N, K), or (N,) for all outputs alike
   bool curvatures_by_output;
-  // There are two outputs, with opposite gradients and the same curvatures: those of the second
-  // output are enough.
+  // There are two outputs, with opposite gradients and the same curvatures: the examples of the
+  // second output are enough.
   bool is_opposite = false;
   // (N,) the observed output, -1: none. If given, `gradients` are probabilities, from which 1 is to
   // be subtracted at the observed output, and `curvatures` are gammas, so that only what the
@@ -126,8 +126,8 @@ class Negatives {
 };
 
 // The gradients of a tree's examples, in absolute value, sum to at most 2^gradients units, and
-// their curvatures to at most 2^curvatures. With 30 and 31, rounding up to 2^30 examples cannot
-// take a Sum beyond its range.
+// their curvatures to at most 2^curvatures. With 30 and 31, the rounding of at most 2^30 examples
+// cannot take a Sum beyond its range.
 struct UnitBits {
   static constexpr int kGradientsOfSum = 30, kCurvaturesOfSum = 31;
   int gradients = kGradientsOfSum, curvatures = kCurvaturesOfSum;
