@@ -111,12 +111,13 @@ void bind_bins(nb::module_& module) {
   module.def(
       "cut_columns", &cut_all_columns, nb::arg("values"), optional_array("rows"),
       nb::arg("max_bins"), nb::arg("n_threads"),
-      "How many cuts each column has, and the cuts, by some rows, or by all if rows is None.");
-  module.def("cut_attributes", &cut_all_attributes, array("attributes"), array("values"),
-             nb::arg("n_positions"), nb::arg("n_attributes"), nb::arg("max_bins"),
-             nb::arg("n_threads"),
-             "The same by the entries of sparse attributes; those with no other value than 0 and 1 "
-             "have no cuts.");
+      "How many cuts each column has, and the cuts, computed from some rows, or from all if rows "
+      "is None.");
+  module.def(
+      "cut_attributes", &cut_all_attributes, array("attributes"), array("values"),
+      nb::arg("n_positions"), nb::arg("n_attributes"), nb::arg("max_bins"), nb::arg("n_threads"),
+      "Like `cut_columns`, from the entries of sparse attributes; those with no other values "
+      "than 0 and 1 have no cuts.");
   nb::class_<ColumnValues>(module, "Values",
                            "Numbers of the columns at every position, and the cuts of their bins.")
       .def(nb::new_(&read_values), nb::arg("values"), array("cut_offsets"), array("cuts"),

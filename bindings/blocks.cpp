@@ -11,7 +11,7 @@
 namespace hedgerow::bindings {
 namespace {
 
-// The memory of an array, looked at for as long as this lives.
+// The memory of an array, borrowed as long as this object lives.
 class Buffer {
  public:
   explicit Buffer(nb::handle array)
@@ -103,7 +103,8 @@ void join_blocks(const nb::typed<nb::list, nb::any>& blocks, const Array<uint8_t
 void take_rows(const Array<const uint8_t, 2>& table, const Codes& codes,
                const Array<uint8_t, 2>& out, int n_threads) {
   const size_t width = table.shape(1);
-  check_shape(out, {codes.shape(0), width}, "out must have a row for each code, as wide as others");
+  check_shape(out, {codes.shape(0), width},
+              "out must have a row for each code, as wide as those of the table");
   check(are_within(codes, 0, table.shape(0), n_threads), "a code is out of range");
   const auto copy = [&](int64_t begin, int64_t end, size_t n_bytes) {
     for (int64_t i = begin; i < end; ++i)

@@ -100,7 +100,7 @@ Forest join(int n_outputs, const nb::typed<nb::list, Forest>& parts) {
   for (const nb::handle part : parts) {
     forests.push_back(nb::cast<const Forest*>(part));
     check(forests.back()->n_outputs() == n_outputs,
-          "forests with other numbers of outputs cannot be joined");
+          "forests with different numbers of outputs cannot be joined");
   }
   return Forest::join(n_outputs, forests);
 }
@@ -214,10 +214,11 @@ void bind_forest(nb::module_& module) {
                             "Trees that split on labels before a position, ready to be walked.")
       .def(nb::new_(&read_context_forest), nb::arg("forest"), nb::arg("contexts"),
            nb::arg("first_label_column"))
-      .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
-           array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
-           "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
-           "what all trees add to them; at first positions they add to labels alone.")
+      .def(
+          "add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
+          array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
+          "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, plus\n"
+          "what all trees add to them; at first positions they add to labels only.")
       .def("add_scores", &add_training_context_scores, nb::arg("data"), array("nodes"),
            array("edges"), array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
            "The same for the data that trees are grown on, which is faster.");
@@ -231,9 +232,9 @@ void bind_forest(nb::module_& module) {
   nb::class_<Forest> forest(
       module, "Forest",
       "All trees of a model: T trees, grown in R rounds, as flat arrays.\n\n"
-      "Arrays over nodes hold all trees one after the other. Children come after their parent,\n"
-      "side by side. A forest does not change, its arrays are read-only views, and any number of\n"
-      "threads may use it.");
+      "Arrays over nodes hold all trees one after the other. Siblings are adjacent, and come\n"
+      "after their parent. A forest does not change, its arrays are read-only views, and any\n"
+      "number of threads may use it.");
   visit_arrays([&](const char* name, auto member, const char* documentation) {
     forest.def_prop_ro(
         name, [member](const Forest& self) { return view(self.trees().*member); }, documentation);
@@ -260,7 +261,7 @@ void bind_forest(nb::module_& module) {
       .def("arrays", &arrays_of_forest, "All arrays by name.")
       .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
            nb::arg("n_threads"),
-           "Fill out (N, n_outputs) with the scores and what all trees add to them.")
+           "Fill `out` (N, n_outputs) with the scores plus what all trees add to them.")
       .def("add_scores", &add_training_scores, nb::arg("data"), array("scores"), array("out"),
            nb::arg("n_threads"), "The same for the data that trees are grown on, which is faster.")
       .def("walks_values", &Forest::walks_values, nb::arg("n_positions"),

@@ -152,8 +152,8 @@ class ItemWalker {
     while (next_of_dict(dict.ptr(), at, key, value)) walk_entry(key, value);
   }
 
-  // Lists the entries of a dict while their keys are on the way from memory; false if a value is
-  // not plain: then reading it may run Python code, which may change the dict.
+  // Lists the entries of a dict, and prefetches their keys; false if a value is not plain: then
+  // reading it may run Python code, which may change the dict.
   bool gather(nb::handle dict) {
     entries_.clear();
     Element key;
@@ -179,8 +179,8 @@ class ItemWalker {
     name_.resize(prefix);
   }
 
-  // Notes an attribute whose value is a plain number, as most are: its name is that of the key, and
-  // needs no copy. False if it is none.
+  // Records an attribute whose value is a plain number, which is the usual case: its name is the
+  // key, which need not be copied. False if the value is no plain number.
   bool add_number(std::string_view name, nb::handle value) {
     PyObject* p = value.ptr();
     double number = 1.0;
@@ -213,7 +213,7 @@ class ItemWalker {
       name_.push_back(':');
       walk_strings(value);
     } else {
-      // Python code may change what the names noted so far are part of.
+      // Python code may change the objects that recorded names point into.
       if (!is_plain_number(p)) flush();
       const double number = value.is_none() ? -1.0 : PyFloat_AsDouble(p);
       if (value.is_none() || (number == -1.0 && PyErr_Occurred())) {
@@ -226,7 +226,7 @@ class ItemWalker {
     }
   }
 
-  // Python code, which may run in here, may change what the names noted so far are part of.
+  // Python code, which may run in here, may change the objects that recorded names point into.
   void check_signals() {
     flush();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -274,8 +274,8 @@ class ItemWalker {
     fail("has a value of type " + kind + " in a list of attributes; expected strings");
   }
 
-  // Notes an attribute of this position. `name` stays where it is until the next flush, or is
-  // name_, which does not.
+  // Records an attribute of this position. `name` must remain valid until the next flush, unless it
+  // is name_, which is copied.
   void add(std::string_view name, double value) {
     if (std::isfinite(value) && std::fabs(value) >= 1e100)
       fail("has a number beyond 1e100 as the value of '" + std::string(name) + "'; scale it");
@@ -289,7 +289,8 @@ class ItemWalker {
     found_values_.push_back(value);
   }
 
-  // Gives the noted attributes their numbers, many at once: they come from all over the memory.
+  // Looks up the numbers of the recorded attributes, many at once, since they are scattered in
+  // memory.
   void flush() {
     const size_t n = found_names_.size();
     ids_.resize(n);
@@ -332,11 +333,12 @@ class ItemWalker {
   // Of the dict or list that is being read.
   std::vector<std::pair<Element, Element>> entries_;
   std::vector<Element> strings_;
-  // Noted since the last flush.
+  // Recorded since the last flush.
   std::vector<std::string_view> found_names_;
   std::vector<double> found_values_;
-  std::vector<size_t> found_ends_;  // how many there were at the end of each position
-  std::deque<std::string> made_;    // names put together from keys and values; without a GIL, all
+  std::vector<size_t> found_ends_;  // number of names at the end of each position
+  // Names composed of keys and values; without a GIL, all of them.
+  std::deque<std::string> made_;
   std::vector<int32_t> ids_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> indptr_;

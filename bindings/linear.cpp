@@ -118,7 +118,7 @@ void bind_linear(nb::module_& module) {
           array("offsets"), array("attributes"), optional_array("values"), array("scores"),
           nb::arg("n_threads"));
   nb::class_<LeadingWeights>(module, "LeadingWeights",
-                             "Weights, the first attributes' as rows of all outputs.")
+                             "Weights; those of the first attributes are rows of all outputs.")
       .def(
           "__init__",
           [](LeadingWeights* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
@@ -132,8 +132,9 @@ void bind_linear(nb::module_& module) {
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
           array("weight_offsets"), array("weight_outputs"), nb::arg("n_outputs"), array("weights"),
           nb::arg("n_leading"), nb::arg("n_threads"));
-  nb::class_<LeadingSums>(module, "LeadingSums",
-                          "Sums for a gradient, the first attributes' as rows of all outputs.")
+  nb::class_<LeadingSums>(
+      module, "LeadingSums",
+      "Sums for a gradient; those of the first attributes are rows of all outputs.")
       .def(
           "__init__",
           [](LeadingSums* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,

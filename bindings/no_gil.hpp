@@ -42,8 +42,8 @@ class PythonEnd {
     while (n_asking_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  // Called in a child process after a fork: the threads that asked are not there, and if Python
-  // was ending in the parent, that is not the child's end.
+  // Called in a child process after a fork: the threads that requested the GIL do not exist there,
+  // and the child is not shutting down even if the parent was.
   static void forget_threads() {
     n_asking_ = 0;
     is_ending_ = false;

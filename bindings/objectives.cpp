@@ -104,7 +104,7 @@ void bind_objectives(nb::module_& module) {
         return codes;
       },
       array("probabilities"), nb::arg("n_threads"),
-      "Code of the most probable output of each position, the first one of several.");
+      "Code of the most probable output of each position, the first if there are several.");
   module.def(
       "count_pairs",
       [](Codes codes, Offsets offsets, int n_labels) {

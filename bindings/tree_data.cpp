@@ -15,7 +15,7 @@ namespace {
 using Bytes = Array<const uint8_t, 1>;
 
 void check_dense(const BinTable& table, int n_threads, Stop& stop) {
-  constexpr int64_t kRows = 64;  // compared in one go
+  constexpr int64_t kRows = 64;  // compared at a time
   const int64_t n_dense = table.n_dense;
   std::vector<uint8_t> most;
   for (int64_t row = 0; row < kRows; ++row)

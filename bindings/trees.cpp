@@ -22,12 +22,12 @@ std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
   return pool == nullptr ? std::make_shared<MemoryPool>() : pool;
 }
 
-// Of gradients and of curvatures, see UnitBits.
+// Bits of gradients and of curvatures, see UnitBits.
 const std::pair<int, int> kUnitBits{UnitBits::kGradientsOfSum, UnitBits::kCurvaturesOfSum};
 
 using Identities = OptionalArray<const uint64_t, 1>;
 
-// Those of a Comm in Python, or one alone.
+// The workers of a Comm in Python, or a single worker.
 class CommWorkers : public Workers {
  public:
   explicit CommWorkers(nb::object comm) : comm_(std::move(comm)) {}
@@ -129,7 +129,7 @@ Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> befor
                   {before.data(), before.size()});
 }
 
-// What the examples of some more sequences depend on beside their derivatives; see Sampling.
+// What the examples of some more sequences depend on besides their derivatives; see Sampling.
 struct AddedExamples {
   double trim;
   std::optional<Doubles> scales;
@@ -323,8 +323,8 @@ Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules
   return build_forest(trees);
 }
 
-// (K, 4) sums of the gradients, signs apart, and of the curvatures of each output, and the largest
-// of both; a curvature that is negative makes their sum NaN.
+// (K, 4) for each output: sums of the gradients, in absolute value, and of the curvatures, and the
+// largest of both; a negative curvature makes the sum of curvatures NaN.
 Returned<double> sum_magnitudes(const Examples& examples, int n_threads) {
   std::vector<double> sums(4 * examples.n_outputs());
   run_kernel([&](Stop& stop) {
@@ -414,7 +414,7 @@ void bind_trees(nb::module_& module) {
                   array("gradients"), array("curvatures"), nb::arg("unit_bits") = kUnitBits)
       .def("of_output", &arrays_of_output, nb::arg("output"))
       .def("magnitudes", &sum_magnitudes, nb::arg("n_threads"));
-  // What their bounds are multiplied by, see MagnitudeGrid.
+  // What the bounds of sums of gradients and curvatures are multiplied by, see MagnitudeGrid.
   module.attr("GRADIENT_FACTOR") = MagnitudeGrid::kGradients;
   module.attr("CURVATURE_FACTOR") = MagnitudeGrid::kCurvatures;
   nb::class_<Contexts>(module, "Contexts",
@@ -484,7 +484,8 @@ void bind_trees(nb::module_& module) {
   };
   define_grow(&grow<Examples>);
   define_grow(&grow<ContextExamples>);
-  nb::class_<SharedGrowth>(module, "SharedGrowth", "Trees whose examples several workers have.")
+  nb::class_<SharedGrowth>(module, "SharedGrowth",
+                           "Trees whose examples are divided among several workers.")
       .def(nb::new_(&begin_growth), nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
            nb::arg("key"), array("magnitudes"), nb::arg("n_threads"),
            nb::arg("column_rules").none() = nb::none(), nb::arg("pool").none() = nb::none(),

@@ -26,7 +26,7 @@ struct Bins {
   }
 };
 
-// Numbers (N, n_columns) of one of the types that are binned as they are.
+// Numbers (N, n_columns) of one of the types that are binned without conversion.
 using Numbers = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 inline Numbers read_numbers(const nb::any& values) {

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kSequencesAtOnce = 64;
 
-// Some sequences side by side: each word has to wait for the digest of those before it.
+// Several sequences are digested at a time, since each word has to wait for the digest of those
+// before it.
 constexpr int kTogether = 4;
 struct Bytes {
   const uint8_t* first;

@@ -16,8 +16,8 @@ struct DigestedRows {
   const int64_t* bounds;
 };
 
-// The digests of n sequences, each of all its rows. Equal contents have equal digests, and others
-// different ones, but for one pair in 2^64.
+// The digests of n sequences, each of all its rows. Equal contents have equal digests; different
+// contents have different ones, except for one pair in 2^64.
 std::vector<uint64_t> digest_sequences(std::span<const DigestedRows> parts, int64_t n,
                                        int n_threads, Stop& stop);
 

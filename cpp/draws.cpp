@@ -42,7 +42,7 @@ double find_smallest(const double* uniforms, int64_t n, int64_t place, int n_thr
     own.resize(kIntervals);
     for (int64_t i = begin; i < end; ++i) ++own[interval_of(uniforms[i])];
   });
-  int interval = 0;  // with the number
+  int interval = 0;  // the one that contains the number
   for (;; ++interval) {
     int64_t n_here = 0;
     for (const std::vector<int32_t>& own : counts) n_here += own[interval];

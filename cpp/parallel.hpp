@@ -148,7 +148,7 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
                            [&] { return [&task](int64_t index) { task(index); }; });
 }
 
-constexpr int64_t kPositionsPerTask = 4096;  // where each position is a few operations
+constexpr int64_t kPositionsPerTask = 4096;  // if each position takes a few operations
 
 // Runs task(first, end) for consecutive pieces of 0 .. n - 1, of `size` each but for the last.
 template <class Task>

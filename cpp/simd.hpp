@@ -1,7 +1,7 @@
 // Four doubles at a time, written once for every machine.
 //
 // Kernels marked HEDGEROW_CLONES are compiled for several x86-64 levels and the best one is chosen
-// when the library is loaded, or for HEDGEROW_LEVEL alone; elsewhere the compiler's target decides.
+// when the library is loaded, or only for HEDGEROW_LEVEL; elsewhere the compiler's target decides.
 // All helpers are inlined into the clones. GCC assumes that the dispatcher of a clone does not
 // throw: if a clone may throw, as an interrupt does, callers in the same file must have nothing to
 // clean up, or the process is terminated.
@@ -36,7 +36,7 @@
 #define HEDGEROW_CLONES_WITHOUT_FMA
 #endif
 
-// Sanitized code is slow to compile: there each helper is compiled once.
+// Sanitized code is slow to compile: each helper is then compiled only once.
 #if defined(__GNUC__) && !defined(HEDGEROW_SANITIZED)
 #define HEDGEROW_INLINE inline __attribute__((always_inline))
 #define HEDGEROW_INLINE_LAMBDA __attribute__((always_inline))
@@ -48,7 +48,7 @@
 #if defined(__GNUC__)
 #define HEDGEROW_RESTRICT __restrict__
 #define HEDGEROW_PREFETCH(address) __builtin_prefetch(address)
-// Into the second-level cache alone.
+// Only into the second-level cache.
 #define HEDGEROW_PREFETCH_FAR(address) __builtin_prefetch(address, 0, 2)
 #else
 #define HEDGEROW_RESTRICT __restrict
@@ -145,7 +145,7 @@ auto eight_wide_clone() {
 #if defined(HEDGEROW_HAS_CLONES)
 inline bool adds_eight_at_once() { return has_wider_registers(); }
 #elif defined(__GNUC__)
-inline bool adds_eight_at_once() { return kLowLimits; }  // sanitizers see that code too
+inline bool adds_eight_at_once() { return kLowLimits; }  // so that sanitizers test that code too
 #else
 inline bool adds_eight_at_once() { return false; }
 #endif
@@ -158,7 +158,8 @@ HEDGEROW_INLINE constexpr int padded(int n) { return (n + kLanes - 1) / kLanes *
 using Lanes = double __attribute__((vector_size(32)));
 
 #if defined(__clang__) || __GNUC__ >= 12
-// A shuffle is one instruction; of Lanes{x, x, x, x} GCC makes three, and repeats them in loops.
+// A shuffle is one instruction; for Lanes{x, x, x, x} GCC generates three, and repeats them in
+// loops.
 HEDGEROW_INLINE Lanes broadcast(double x) {
   const Lanes first{x};
   return __builtin_shufflevector(first, first, 0, 0, 0, 0);
@@ -320,7 +321,7 @@ HEDGEROW_INLINE Lanes load(const double* p) {
 }
 HEDGEROW_INLINE void store(double* p, Lanes a) { std::memcpy(p, &a, sizeof(a)); }
 
-// Allocates whole cache lines, so that lanes never lie across two of them.
+// Allocates whole cache lines, so that lanes never span two of them.
 template <class T>
 struct LineAllocator {
   using value_type = T;
@@ -356,7 +357,7 @@ HEDGEROW_INLINE double sum_lanes(Lanes a) {
 }
 HEDGEROW_INLINE double max_of(double a, double b) { return a > b ? a : b; }
 HEDGEROW_INLINE double min_of(double a, double b) { return a < b ? a : b; }
-// In lanes: comparisons of single numbers become branches, which are hard to predict.
+// Computed in lanes: comparisons of single numbers become branches, which are hard to predict.
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
 HEDGEROW_INLINE double max_lane(Lanes a) {
   const Lanes pairs = maximum(a, __builtin_shufflevector(a, a, 1, 0, 3, 2));
@@ -375,7 +376,7 @@ HEDGEROW_INLINE double min_lane(Lanes a) {
 }
 #endif
 
-// The sums of four vectors, side by side.
+// The sums of four vectors, in one vector.
 HEDGEROW_INLINE Lanes sum_each(Lanes a, Lanes b, Lanes c, Lanes d) {
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
   const Lanes ab =
@@ -414,8 +415,8 @@ HEDGEROW_INLINE void transpose(Lanes* rows) {
 struct Row {
   explicit Row(int n) : size(n), whole(n / kLanes * kLanes), rest(n - whole) {}
 
-  // Rows lie one after another. A row is inner if enough numbers of other rows follow it that whole
-  // lanes may be read, or written, past its end. This many last rows are not:
+  // Rows are contiguous. A row is inner if enough numbers of other rows follow it for whole lanes
+  // to be read, or written, past its end. The last n_outer_rows() rows are not inner.
   int n_outer_rows() const { return rest == 0 ? 0 : (kLanes - rest + size - 1) / size; }
 
   // The last, partly filled lanes, `outside` beyond the end of the row.

@@ -1,5 +1,5 @@
-// Exponentials of many doubles at a time, four or eight of them: most of the time of chains whose
-// pair scores differ from position to position.
+// Exponentials of four or eight doubles at a time, which take most of the time of chains whose pair
+// scores differ from position to position.
 #pragma once
 
 #include <bit>
@@ -38,7 +38,7 @@ HEDGEROW_INLINE Lanes look_up(WordsOf<Lanes>::Type index) {
   return Lanes{kRoots[index[0] & 15], kRoots[index[1] & 15], kRoots[index[2] & 15],
                kRoots[index[3] & 15]};
 }
-// In registers alone.
+// Only in registers.
 HEDGEROW_INLINE EightLanes look_up(WordsOf<EightLanes>::Type index) {
 #if defined(__clang__)
   EightLanes out;
@@ -52,8 +52,8 @@ HEDGEROW_INLINE EightLanes look_up(WordsOf<EightLanes>::Type index) {
 
 }  // namespace exp_detail
 
-// exp(x) for |x| <= 700 within 2 ulp, the same for any number of lanes. NaN where x is; any number
-// beyond the limits.
+// exp(x) for |x| <= 700 within 2 ulp, the same for any number of lanes. NaN where x is NaN; beyond
+// the limits, the result may be any number.
 template <class Vector>
 HEDGEROW_INLINE Vector exp_moderate(Vector x) {
   using Words = typename exp_detail::WordsOf<Vector>::Type;

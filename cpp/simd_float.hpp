@@ -60,7 +60,7 @@ HEDGEROW_INLINE void store_inverses_as_floats(float* p, Lanes a) {
   const HalfFloats half = 1.0f / __builtin_convertvector(a, HalfFloats);
   std::memcpy(p, &half, sizeof(half));
 }
-// Not by __builtin_convertvector, of which GCC makes two conversions.
+// Not by __builtin_convertvector, for which GCC generates two conversions.
 HEDGEROW_INLINE Lanes load_from_floats(const float* p) { return Lanes{p[0], p[1], p[2], p[3]}; }
 
 // The power of two that brings a positive normal number to [1, 2).
@@ -69,8 +69,8 @@ HEDGEROW_INLINE Floats inverse_power(Floats a) {
   return std::bit_cast<Floats>(0x7F000000 - (std::bit_cast<Bits>(a) & 0x7F800000));
 }
 
-// exp(x) for |x| <= 87 within 2 ulp, the same for any number of lanes; NaN where x is. As for
-// Lanes. Bits: as many integers
+// exp(x) for |x| <= 87 within 2 ulp, the same for any number of lanes; NaN where x is NaN. Computed
+// as for Lanes. Bits: the same number of integers
 template <class Bits, class Vector>
 HEDGEROW_INLINE Vector exp_of_floats(Vector x) {
   const float round_bits = 0x1.8p23f;
@@ -178,7 +178,7 @@ HEDGEROW_INLINE Floats count_up() {
   return load(kNumbers);
 }
 
-// Ways to make one number of many.
+// Ways to reduce many numbers to one.
 struct Total {
   static HEDGEROW_INLINE Floats start() { return broadcast(0.0f); }
   static HEDGEROW_INLINE Floats add(Floats term, Floats so_far) { return so_far + term; }

@@ -15,7 +15,7 @@ HEDGEROW_INLINE Vector load_as(const double* p) {
   std::memcpy(&out, p, sizeof(out));
   return out;
 }
-// From as many floats. By way of an array, of which GCC makes one conversion.
+// From the same number of floats. By way of an array, for which GCC generates one conversion.
 template <class Vector>
 HEDGEROW_INLINE Vector load_as(const float* p) {
   constexpr int kSize = sizeof(Vector) / sizeof(double);
@@ -108,7 +108,8 @@ HEDGEROW_INLINE Floats eight_of(const Vector& a, int i) {
 #endif
 }
 
-// sum += a, four lanes after the other four, so that sums do not depend on the size of vectors.
+// sum += a, first the lower four lanes, then the others, so that sums do not depend on the size of
+// vectors.
 template <class Vector>
 HEDGEROW_INLINE void add_parts(Vector a, Lanes& sum) {
   double lanes[sizeof(Vector) / sizeof(double)];
@@ -125,7 +126,7 @@ HEDGEROW_INLINE void for_each_vector(int n, Step step) {
   for (; k < n; k += kLanes) step.template operator()<Lanes>(k);
 }
 
-// Of the same size in bytes.
+// Vectors of the same size in bytes.
 template <class Vector>
 using DoublesAs = std::conditional_t<sizeof(Vector) == sizeof(Lanes), Lanes, EightLanes>;
 template <class Vector>

@@ -24,8 +24,8 @@ class StringIndex {
 
   // A digest of each string's bytes, (size,).
   std::vector<uint64_t> digests() const;
-  // The number of each string if they were numbered by counts, the largest first, among equal
-  // counts by places, and then by their bytes. counts, places: (size,)
+  // The number that each string would have in order of counts, the largest first; equal counts in
+  // order of places, then of bytes. counts, places: (size,)
   std::vector<int32_t> numbers_by_count(const int64_t* counts, const uint64_t* places) const;
 
   // All strings one after another, and where each begins.
@@ -45,7 +45,7 @@ class StringIndex {
 
   std::vector<char> text_;
   std::vector<int64_t> offsets_{0};
-  std::vector<Slot> slots_;  // a power of two, at most three quarters full
+  std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
 };
 
 }  // namespace hedgerow

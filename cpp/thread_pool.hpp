@@ -47,8 +47,8 @@ bool watch_for(const Condition& holds) {
 // started when first needed. A forked process has none of them, and calls there start their own.
 class ThreadPool {
  public:
-  // n_threads: how many, including the caller, are started now, which takes a while if they are
-  // many: another thread does it, while the caller prepares the first call
+  // n_threads: number of threads, including the caller, to be started now. Starting many takes a
+  // while, so another thread does it, while the caller prepares the first call
   explicit ThreadPool(int n_threads = 1) : outer_(std::exchange(current_, this)) {
     if (n_threads <= kFewThreads) return;
     threads_.reserve(n_threads);
@@ -61,11 +61,11 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // On the thread that made it.
+  // Must run on the thread that created the pool.
   ~ThreadPool() {
     current_ = outer_;
     if (!is_of_this_process()) {
-      // Nobody to be joined.
+      // There is no thread to join.
       static_cast<void>(new std::pair(std::move(starter_), std::move(threads_)));
       return;
     }
@@ -111,7 +111,7 @@ class ThreadPool {
   static constexpr uint32_t kEnd = ~uint32_t{0};
   static constexpr int kFewThreads = 4;
 
-  // Until there are n, or the system gives no more.
+  // Starts threads until there are n, or the system refuses more.
   void add_threads(int n) {
     try {
       while (std::ssize(threads_) < n)
@@ -163,11 +163,11 @@ class ThreadPool {
 
   static inline thread_local ThreadPool* current_ = nullptr;
   ThreadPool* outer_;
-  std::thread starter_;  // starts the first threads; nobody else changes `threads_` meanwhile
+  std::thread starter_;  // starts the first threads; no other thread changes `threads_` meanwhile
   std::vector<std::thread> threads_;
   const std::function<void()>* work_ = nullptr;  // of the last call, written before it is made
   std::atomic<uint64_t> last_call_{0};           // its number, and places that are left
-  std::atomic<int> n_running_{0};                // those at work, and places that are left
+  std::atomic<int> n_running_{0};                // threads at work, and places that are left
 };
 
 // Threads that run work() concurrently with the caller; up to n, fewer if the system refuses more.

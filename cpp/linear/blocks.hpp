@@ -36,11 +36,11 @@ class AttributeBlocks {
   void fill_scores(const LeadingWeights& weights, const double* biases, double* scores,
                    int n_threads, Stop& stop) const;
 
-  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], for leading
-  // attributes to `sums`; bias_gradient[o] += sum over all t of residuals[t, o]. residuals:
-  // (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or null.
-  // Residuals, and their products with values, are rounded to a grid first, so that sums do not
-  // depend on the order of the positions.
+  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], added to
+  // `sums` instead for leading attributes; bias_gradient[o] += sum over all t of residuals[t, o].
+  // residuals: (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or
+  // null. Residuals, and their products with values, are rounded to a grid first, so that sums do
+  // not depend on the order of the positions.
   void add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
                     double* bias_gradient, const ResidualGrid& grid, int n_threads,
                     Stop& stop) const;

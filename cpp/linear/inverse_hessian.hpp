@@ -10,7 +10,7 @@
 namespace hedgerow {
 
 // Keeps steps and changes of the gradient in single precision, which is enough for a model of the
-// curvature, and half the memory; sums are in double precision.
+// curvature and takes half the memory; sums are in double precision.
 class InverseHessian {
  public:
   // A step, and the change of the gradient. (n_weights,) each
@@ -51,8 +51,8 @@ class InverseHessian {
   const std::deque<Pair>& pairs() const { return pairs_; }
   void restore(std::deque<Pair> pairs);
 
-  // direction = -H gradient, by the two-loop recursion (Nocedal 1980); -gradient when nothing is
-  // remembered. All: (n_weights,)
+  // direction = -H gradient, by the two-loop recursion (Nocedal 1980); -gradient if no steps are
+  // stored. All: (n_weights,)
   void fill_direction(const double* gradient, double* direction, int n_threads, Stop& stop) const;
 
  private:

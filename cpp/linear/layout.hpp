@@ -42,10 +42,11 @@ struct WeightLayout {
 // Number of positions at which each attribute occurs; repetitions at a position count once.
 std::vector<int64_t> count_positions(const AttributeRows& rows, int64_t n_attributes, Stop& stop);
 
-// The first place of each attribute, the same in any order of the sequences: a digest of what its
-// sequence holds in the upper bits, the position within it in the lower ones; of several sequences
-// that of the lowest digest, and the highest number for an attribute that does not occur. digests:
-// (n_attributes,) of the attributes; offsets: (n_sequences + 1,) of positions
+// The first place of each attribute, the same in any order of the sequences: in the upper bits a
+// digest of the contents of its sequence, in the lower bits the position within it. Of several
+// sequences, the one with the lowest digest counts; an attribute that does not occur gets the
+// highest number. digests: (n_attributes,) of the attributes; offsets: (n_sequences + 1,) of
+// positions
 std::vector<uint64_t> find_places(const AttributeRows& rows, const std::vector<uint64_t>& digests,
                                   const int64_t* offsets, int64_t n_sequences, Stop& stop);
 

@@ -1,5 +1,6 @@
 // The first attributes of a layout, each with a row of all outputs. Attributes are numbered by how
-// often they occur, so that these are the ones that most positions have; two bytes number them.
+// often they occur, so that these are the ones that most positions have; two bytes are enough to
+// number them.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ class LeadingWeights {
 
 // Sums for the gradient. Threads share the work: outputs are divided into groups, and positions
 // into parts. Each thread adds the positions of its part to the outputs of its group; every part
-// has rows of its own, which are added up in the end.
+// has its own rows, which are added up at the end.
 class LeadingSums {
  public:
   // Starts from a gradient, (n weights,). max_parts: 1 if the order of the positions matters, or if
@@ -67,7 +68,7 @@ class LeadingSums {
   void write(double* gradient, int n_threads, Stop& stop) const;
 
  private:
-  // Of a sum of this attribute and output in the first part, within `rows_`, or within `totals_`.
+  // The index of the sum of an attribute and output in the first part, within `rows_` or `totals_`.
   int64_t place(int64_t row, int64_t n_rows, int32_t output) const {
     return (output / width_ * n_rows + row) * width_ + output % width_;
   }
@@ -85,7 +86,7 @@ class LeadingSums {
   // Attributes with many weights are those that occur most often. Their rows are summed in two
   // levels, to reduce rounding errors.
   std::vector<int32_t> wide_;      // these attributes, ascending
-  std::vector<int32_t> wide_row_;  // (n_leading,) where an attribute is among them, or -1
+  std::vector<int32_t> wide_row_;  // (n_leading,) place of an attribute among them, or -1
   PaddedVector totals_;            // (n_parts, n_groups, n_wide, width)
 };
 

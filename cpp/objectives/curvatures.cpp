@@ -5,7 +5,8 @@
 namespace hedgerow {
 namespace {
 
-// Those of n labels, of one position or of several. gammas: of each label, or one for all
+// Fills the curvatures of n labels, of one position or of several. gammas: one for each label, or
+// one for all
 template <bool by_label>
 HEDGEROW_INLINE void fill_row(const double* HEDGEROW_RESTRICT p,
                               const float* HEDGEROW_RESTRICT gammas, int64_t n, double scale,

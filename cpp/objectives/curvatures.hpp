@@ -13,10 +13,10 @@ namespace hedgerow {
 // labels that are certain have some curvature too.
 struct CurvatureRule {
   static constexpr double kSmallest = 1e-16;
-  float rate;    // how much of each gamma counts,
-  float modest;  // where it is otherwise at most this
+  float rate;    // factor of gammas
+  float modest;  // gammas up to this are used unchanged, and larger ones are not reduced below it
 
-  // By comparisons, as clones may not inline std::max and std::min.
+  // Uses comparisons, since clones may not inline std::max and std::min.
   HEDGEROW_INLINE float curvature(double p, float full, double scale) const {
     const float raised = rate * full < modest ? modest : rate * full;
     const double gamma = full < raised ? full : raised;

@@ -19,7 +19,7 @@ void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visi
 }
 
 // Number of positions whose observed label is the first one with the largest probability. kOutputs:
-// their number, 0 if it is not known in advance.
+// number of outputs, 0 if the compiler does not know it.
 template <int64_t kOutputs>
 HEDGEROW_INLINE int64_t count_largest_of(const double* p, const int32_t* codes, int64_t n_positions,
                                          int64_t n_outputs) {
@@ -78,7 +78,8 @@ void fill_most_probable(const double* probabilities, int64_t n, int64_t n_output
 
 std::vector<int64_t> count_pairs(const int32_t* codes, const int64_t* offsets, int64_t n,
                                  int64_t n_labels) {
-  // Neighbours count in different tables, so that none waits for the last one.
+  // Neighbouring positions are counted in different tables, so that no addition waits for the one
+  // before.
   std::vector<int64_t> counts(2 * n_labels * n_labels);
   int64_t* tables[2] = {counts.data(), counts.data() + n_labels * n_labels};
   for (int64_t s = 0; s < n; ++s)

@@ -12,7 +12,7 @@ namespace hedgerow {
 struct Observed {
   int64_t n_positions;
   int64_t n_outputs;
-  const int32_t* codes;   // (N,), -1: nothing was
+  const int32_t* codes;   // (N,), -1: nothing was observed
   const double* weights;  // (N,) weight of each position; null: all 1
 };
 
@@ -23,7 +23,7 @@ void subtract_observed(const Observed& observed, double* expected, int n_threads
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop);
 
-// The most probable output of each of n positions, the first one of several: probabilities
+// The most probable output of each of n positions, the first if there are several: probabilities
 // (n, n_outputs).
 void fill_most_probable(const double* probabilities, int64_t n, int64_t n_outputs, int32_t* out,
                         int n_threads, Stop& stop);

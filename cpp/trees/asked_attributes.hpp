@@ -1,4 +1,4 @@
-// Attributes that trees split on, and where in the window, by number.
+// Attributes that trees split on and their offsets in the window, numbered.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace hedgerow {
 
 class AskedAttributes {
  public:
-  // An attribute that is requested, and where in the window.
+  // An attribute in use, and its offset in the window.
   struct Feature {
     int32_t attribute;
     int32_t offset;
@@ -31,7 +31,7 @@ class AskedAttributes {
   int32_t find(int32_t attribute, int offset) const {
     return numbers_[reach_.number(offset)].find(attribute);
   }
-  // Calls found(feature's number, bin) for the entries in a position's window that are requested.
+  // Calls found(number of the feature, bin) for the entries in a position's window that are in use.
   template <class Found>
   void for_each_entry(const BinTable& bins, const Room& room, int64_t position,
                       const Found& found) const {
@@ -51,7 +51,7 @@ class AskedAttributes {
 
  private:
   // The numbers of the features at one offset by their attributes: a hash table with linear
-  // probing, as most attributes of a large vocabulary are not requested.
+  // probing, since most attributes of a large vocabulary are not in use.
   class Numbers {
    public:
     int32_t find(int32_t attribute) const {
@@ -73,7 +73,7 @@ class AskedAttributes {
     size_t home(int32_t attribute) const {
       return (static_cast<uint32_t>(attribute) * 2654435769u) >> shift_;
     }
-    std::vector<Slot> slots_;  // a power of two, a quarter of it in use at most
+    std::vector<Slot> slots_;  // a power of two of them, at most a quarter in use
     size_t n_used_ = 0;
     int shift_ = 32;
   };

@@ -19,8 +19,8 @@ constexpr int64_t kTaskRows = 256;
 constexpr int64_t kTaskEntries = 1 << 14;
 
 constexpr int kSearches = 8;            // searches in flight
-constexpr int64_t kIndexedRows = 1000;  // from which an index of the cuts pays
-// Up to this many cuts, comparing with all is faster than a search.
+constexpr int64_t kIndexedRows = 1000;  // from this many on, an index of the cuts is worthwhile
+// Up to this many cuts, comparing with all of them is faster than a search.
 constexpr int64_t kMostCompared = 48;
 
 // Bins of n values of a column: 1 + the number of cuts that are <= the value, 0 for NaN. The number
@@ -98,7 +98,7 @@ HEDGEROW_INLINE void find_column_bins(const T* values, int64_t n, const T* cuts,
 
 }  // namespace
 
-// Many cuts of a column, in buckets of equal width, in which most values are found quickly.
+// An index of many cuts of a column: buckets of equal width, which locate most values quickly.
 template <class T>
 class CutIndex {
  public:
@@ -114,11 +114,11 @@ class CutIndex {
     }
   }
 
-  // Cuts in one bucket.
+  // The largest number of cuts in one bucket.
   int64_t most() const { return most_; }
 
-  // A value that is not below another is in no earlier bucket, so the cuts of earlier ones are <=
-  // it, and those of later ones are not.
+  // A value that is not below another is in no earlier bucket, so all cuts in earlier buckets than
+  // its own are <= a value, and none in later ones is.
   HEDGEROW_INLINE void find(const T* values, int64_t n, uint8_t* bins) const {
     int64_t i = 0;
     for (; i + kTogether <= n; i += kTogether) find_some<kTogether>(values + i, bins + i);
@@ -129,7 +129,7 @@ class CutIndex {
   static constexpr int32_t kBuckets = 1024;
   static constexpr int kTogether = 16;
 
-  // Also for what is not finite.
+  // Also defined for numbers that are not finite.
   HEDGEROW_INLINE int32_t bucket_of(T value) const {
     constexpr T kLast = kBuckets - 1;
     const T place = (value - first_) * scale_;
@@ -177,7 +177,7 @@ class CutIndex {
 
 namespace {
 
-// Null if it would not help: with outliers, most cuts are in one bucket.
+// Null if an index would not help, since outliers leave most cuts in one bucket.
 template <class T>
 std::unique_ptr<CutIndex<T>> build_index(const T* cuts, int64_t n_cuts) {
   auto index = std::make_unique<CutIndex<T>>(cuts, n_cuts);

@@ -45,7 +45,7 @@ void fill_bins(const Cuts& cuts, const Value* values, int64_t n_rows, int64_t n_
 void fill_entry_bins(const Cuts& cuts, const double* values, const int32_t* columns,
                      int64_t n_entries, uint8_t* bins, int n_threads, Stop& stop);
 
-// The same for n values of one column, by cuts that were rounded up.
+// The same for n values of one column; cuts must have been rounded up, see round_up.
 void fill_column_bins(const float* values, int64_t n, const float* cuts, int64_t n_cuts,
                       uint8_t* bins);
 void fill_column_bins(const double* values, int64_t n, const double* cuts, int64_t n_cuts,

@@ -75,7 +75,8 @@ class BlockBins {
 
   // (kBlock,)
   const Lane* of(int32_t feature) const { return lanes_.data() + int64_t{feature} * kBlock; }
-  // Those of which 1 goes left and 2 right, as `is_left` says of bins.
+  // The same, with 1 instead of bins that go left by `is_left`, and 2 instead of those that go
+  // right.
   template <class IsLeft>
   const Lane* by_set(int32_t feature, const IsLeft& is_left) {
     const Lane* bins = of(feature);
@@ -88,7 +89,7 @@ class BlockBins {
   const std::vector<int64_t>& edges() const { return edges_; }
 
  private:
-  // Whether the bins of a feature stand side by side; if so, they are copied.
+  // Whether the bins of a feature are contiguous; if so, they are copied.
   bool copy_column(size_t f, int64_t begin, int64_t end) {
     const auto [column, offset, place] = features_[f];
     if (bins_.columns == nullptr || column >= bins_.n_dense || offset >= kParent ||
@@ -117,16 +118,16 @@ class BlockBins {
   Lane by_set_[kBlock];
 };
 
-// Blocks of positions go down trees together. The Method says where missing values go:
+// Blocks of positions go down trees together. The Method determines where missing values go:
 //
 //   Method(trees, features)   numbers the features that it needs
 //   kBlock                    positions that go together
 //   Walk(method)              each thread has its own
-//   walk.run(first, n, bins)  the first n positions of a block go down the tree whose first node
-//                             this is
+//   walk.run(first, n, bins)  the first n positions of a block go down the tree whose root is the
+//                             node `first`
 //   walk.value(i)             what that tree adds at the i-th position
 //
-// Scores are the same bits as those of any other walk where nothing is missing.
+// Where nothing is missing, scores have the same bits as those of any other walk.
 //
 // Immutable; any number of threads may walk it.
 template <class Method>
@@ -163,7 +164,7 @@ class BlockWalker {
   const AskedAttributes& asked_;
   NumberedFeatures features_;
   Method method_;
-  std::vector<uint8_t> is_opposite_;  // (T,) trees that add the opposite of the one before
+  std::vector<uint8_t> is_opposite_;  // (T,) trees that add the opposite of the tree before
 };
 
 }  // namespace hedgerow

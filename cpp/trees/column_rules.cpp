@@ -84,7 +84,7 @@ bool ColumnRules::allow_columns(const TreeArrays& trees, int64_t tree) const {
   return true;
 }
 
-// Below a split on a monotone column, no leaf of one side exceeds a leaf of the other.
+// Whether below every split on a monotone column, no leaf of one side exceeds a leaf of the other.
 bool ColumnRules::allow_values(const TreeArrays& trees, int64_t tree) const {
   const int output = trees.outputs[tree];
   if (!has_monotone(output)) return true;

@@ -13,19 +13,19 @@ enum ColumnDirection : int8_t {
   kFalling = -1,  // the output never rises with the column
   kAnyWay = 0,
   kRising = 1,  // it never falls
-  kUnused = 2,  // its trees do not look at the column
+  kUnused = 2,  // its trees do not split on the column
 };
 
 class ColumnRules {
  public:
-  // `directions` is (n_outputs, n_columns), or empty: any way. The columns on the way from a root
-  // to a leaf are all in one of `groups`, of which each is in ascending order, and are
-  // `max_columns` different ones at most; without groups, and with 0, there is no such limit.
+  // `directions` is (n_outputs, n_columns), or empty: any way. The columns on the path from a root
+  // to a leaf are all in one of `groups`, each in ascending order; at most `max_columns` of them
+  // are different. Without groups, or if `max_columns` is 0, there is no such limit.
   ColumnRules(int32_t n_columns, std::vector<int8_t> directions,
               std::vector<std::vector<int32_t>> groups, int max_columns);
 
   int32_t n_columns() const { return n_columns_; }
-  // -1: any number, there are no directions.
+  // -1: any number, since there are no directions.
   int n_outputs() const;
 
   // Whether an output has columns of this kind.
@@ -38,7 +38,7 @@ class ColumnRules {
 
   bool limits_interactions() const { return !groups_.empty() || max_columns_ > 0; }
   // Marks the columns that may be split on below splits on the columns of `branch`, which are
-  // different ones in ascending order: (n_columns,), 1 if they may.
+  // distinct and in ascending order: (n_columns,), 1 if they may.
   std::vector<uint8_t> allowed_below(const std::vector<int32_t>& branch) const;
 
   // Whether every tree satisfies the rules. The trees must be valid, with the same numbers of

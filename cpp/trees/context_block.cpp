@@ -36,7 +36,7 @@ void scale_columns(const double* in, int n, double weight, std::span<const int32
     for (int j = 0; j < n; ++j) out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
 }
 
-// numbers, between 0 and 1.
+// Clips numbers to between 0 and 1.
 HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
   for (int64_t i = 0; i < n; ++i) {
     const float p = numbers[i];

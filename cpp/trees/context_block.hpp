@@ -1,4 +1,4 @@
-// Derivatives of a block of positions by edges, in single precision.
+// Derivatives of a block of positions by edge, in single precision.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +25,21 @@ struct EdgeDerivatives {
   // 1).
   const int32_t* observed = nullptr;
   const double* weights = nullptr;
-  // (N,) of tree-shaped graphs, negative at roots, which take the place of first positions.
+  // (N,) parents in tree-shaped graphs, negative at roots, which are treated like first positions.
   const int32_t* parents = nullptr;
-  // Where given with the observed edges, (N, K): expected counts of the outputs, the sums of those
-  // of their edges.
+  // Where given with the observed edges, (N, K): expected counts of the outputs, each the sum over
+  // its edges.
   const double* totals = nullptr;
-  // Pairs of many labels may come by output instead, with the observed edges and totals; gradients
-  // and probabilities are then null. See PairsByLabel.
-  const float* by_label = nullptr;  // (K, M, K + 1) probabilities, of all M positions; they must
-                                    // stay there until trees are grown
+  // Probabilities of label pairs may be given by output instead if there are many labels, with the
+  // observed edges and totals; gradients and probabilities are then null. See PairsByLabel.
+  const float* by_label = nullptr;  // (K, M, K + 1) probabilities, of all M positions, which must
+                                    // remain valid until trees are grown
   int64_t n_by_label = 0;           // M
   const double* observed_probs = nullptr;  // (N,) that of the observed edge
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
-  // Whether the gradients are the probabilities themselves, but at the observed edge: those of the
-  // likelihood are, unless positions have weights.
+  // Whether the gradients are the probabilities themselves, except at the observed edge, as for the
+  // likelihood without weights of positions.
   bool are_shared() const {
     return gradients == probabilities && observed != nullptr && weights == nullptr;
   }
@@ -49,26 +49,27 @@ struct EdgeDerivatives {
     if (by_label == nullptr) return gradients[t * contexts.n_edges() + observed[t]];
     return is_first ? totals[t * contexts.n_outputs() + observed[t]] : observed_probs[t];
   }
-  // The gradient there.
+  // The gradient at the observed edge.
   float observed_gradient(int64_t t, bool is_first, const Contexts& contexts) const {
     return static_cast<float>(weight(t) * (observed_count(t, is_first, contexts) - 1.0));
   }
 };
 
-// The contexts of an output lie side by side in it where that pays: of pairs of many labels.
+// Numbers by edge. The contexts of an output are contiguous where that is faster: for pairs of many
+// labels.
 class ContextBlock {
  public:
   explicit ContextBlock(const Contexts& contexts);
 
-  // Of the positions that were read.
+  // The end of the positions that were read.
   int64_t end() const { return end_; }
-  // Reads as many positions from t on as there is room for, but none from `end` on; where there is
-  // room for one only, just those of `outputs`. Gradients that are shared are not read.
+  // Reads positions from t on, as many as fit, but none from `end` on. If only one fits, only the
+  // edges of `outputs` have to be read. Gradients that are shared are not read.
   void read(const EdgeDerivatives& derivatives, int64_t t, int64_t end,
             std::span<const int32_t> outputs);
 
-  // The numbers of an output at a position, (n_contexts,) each: copies them to `out`, and returns
-  // where they are quickly read again, with `n` of them that may not be 0. The compiler may know
+  // Copy the numbers of an output at a position, (n_contexts,), to `out`, and return where they can
+  // be read again quickly; the first `n` of them may differ from 0. The compiler may know
   // n_contexts.
   const float* copy_gradients(int64_t t, bool is_first, int output, int n_contexts, float* out,
                               int& n) const {
@@ -81,16 +82,16 @@ class ContextBlock {
 
  private:
   static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
-  static constexpr int kManyLabels = 8;         // so many that contexts lie side by side
+  static constexpr int kManyLabels = 8;         // from this many on, contexts are contiguous
 
   void scale(const double* in, double weight, std::span<const int32_t> outputs, float* out) const;
   const float* copy(const std::vector<float>& numbers, int64_t t, bool is_first, int output,
                     int n_contexts, float* out, int& n) const;
 
   const Contexts& contexts_;
-  bool transposed_;                   // the labels before come last
-  int64_t size_;                      // how many positions there are at most
-  int64_t begin_ = 0, end_ = 0;       // of the part that is being added
+  bool transposed_;                   // the previous label is the last axis
+  int64_t size_;                      // maximum number of positions
+  int64_t begin_ = 0, end_ = 0;       // positions that were read
   std::vector<float> gradients_;      // (size, E)
   std::vector<float> probabilities_;  // (size, E), between 0 and 1
 };
@@ -109,9 +110,9 @@ HEDGEROW_INLINE const float* ContextBlock::copy(const std::vector<float>& number
     std::copy_n(from, last, out);
   else
     for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
-  // The beginning is in the place of the edge of the output's number.
+  // The entry of the beginning is stored at the edge with the number of the output.
   out[last] = !is_first ? 0.0f : transposed ? from[0] : from[edges[last]];
-  // What was written a moment ago is slow to read again.
+  // Numbers that have just been written are slow to read again.
   const bool read_here = transposed && !is_first;
   n = read_here ? last : n_contexts;
   return read_here ? from : out;

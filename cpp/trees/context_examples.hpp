@@ -50,8 +50,8 @@ class ContextExamples {
   const UnitBits& unit_bits() const { return unit_bits_; }
 
   void clear();
-  // Rows whose gradients sum to no more than the trim, signs apart, are left out. The sampling is
-  // that of all positions.
+  // Rows whose gradients, in absolute value, sum to no more than the trim are left out. The
+  // sampling is that of all positions.
   void add(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads, Stop& stop);
   // Samples rows, first by their sizes and then among negative ones.
   void draw(const Sampling& sampling, int n_threads, Stop& stop);
@@ -82,8 +82,8 @@ class ContextExamples {
 
   Contexts contexts_;
   std::vector<OfOutput> by_output_;
-  // (N, K) of the part that is being added: sum of the gradients of a row, signs apart; negative
-  // where there is no row.
+  // (N, K) of the part that is being added: sum of the gradients of a row, in absolute value;
+  // negative where there is no row.
   std::vector<float> sizes_;
   MagnitudeGrid grid_{0.0};
   bool shared_ = false, has_probabilities_ = false;

@@ -54,7 +54,7 @@ class ContextForest {
   // Trees of different outputs.
   struct Layer {
     Forest classes;                  // a tree for each class, with an output of its own
-    std::vector<int32_t> of_edges;   // (E,) class of an edge; the one behind the last adds nothing
+    std::vector<int32_t> of_edges;   // (E,) class of an edge; the one after the last adds nothing
     std::vector<int32_t> of_nodes;   // (K,) class of a tree that has only one, otherwise kNone
     std::vector<int32_t> of_firsts;  // (K,) class of the beginning where there are more, or kNone
     bool has_edges;

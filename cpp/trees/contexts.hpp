@@ -7,11 +7,11 @@
 
 namespace hedgerow {
 
-// A position has E edges, each of which leads to a label from some labels before it, its context.
-// The first position of a sequence has one context alone, the beginning, whose entry for label k is
-// stored at edge k.
+// A position has E edges. Each leads to a label from some labels before it: its context. The first
+// position of a sequence has only one context, the beginning, whose entry for label k is stored at
+// edge k.
 //
-// The contexts of an output, its label, are numbered from 0; the beginning is the last one.
+// The contexts of an output, which is a label, are numbered from 0; the beginning is the last one.
 class Contexts {
  public:
   // `outputs` (E,): the label that an edge leads to, -1 if it is never taken. `labels` (E, n_lags):
@@ -22,19 +22,19 @@ class Contexts {
   int n_outputs() const { return n_outputs_; }
   int64_t n_edges() const { return n_edges_; }
   int n_lags() const { return n_lags_; }
-  // The one that an edge leads to.
+  // The output that an edge leads to.
   int output(int64_t edge) const { return outputs_[edge]; }
-  // The context in which it does, unless it is never taken.
+  // The number of the edge's context, unless the edge is never taken.
   int context(int64_t edge) const { return contexts_[edge]; }
-  // The beginning included.
+  // Including the beginning.
   int n_contexts(int output) const { return static_cast<int>(edges_[output].size()); }
-  // The edge of each context of an output, of the beginning too.
+  // The edge of each context of an output, including the beginning.
   std::span<const int32_t> edges(int output) const { return edges_[output]; }
   // The label lag + 1 positions before in a context, as a bin.
   uint8_t label(int output, int context, int lag) const {
     return labels_[output][context * n_lags_ + lag];
   }
-  // Whether edge e leads to output e % K, for all of them.
+  // Whether edge e leads to output e % K, for all edges.
   bool are_pairs() const { return are_pairs_; }
   // Sum of the absolute values of a position's edges for each output, (K,).
   void sum_sizes(const double* edges, std::span<double> sums) const;

@@ -38,7 +38,7 @@ HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, const WideSum& tota
   return max_lane(largest);
 }
 
-// Like gains_at, with totals, and least weights of a child, by lane.
+// Like gains_at, but the total and the minimum weight of a child differ by lane.
 HEDGEROW_CLONES_WITHOUT_FMA void fill_known_gains(const Lefts& lefts, const Lefts& known,
                                                   const WideSum& total, const SplitRules& rules,
                                                   double* gains) {

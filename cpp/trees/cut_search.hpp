@@ -1,4 +1,4 @@
-// The best cut of a node's examples, feature after feature.
+// The best cut of a node's examples, feature by feature.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct FeatureSums {
   int32_t column;
   int32_t offset;
   bool categorical;
-  bool may_miss;       // whether the column misses values anywhere in the training data
+  bool may_miss;       // whether the column has missing values anywhere in the training data
   const AnySum* bins;  // of bins 1 .. n_bins; that of bin 0 is not read
   int n_bins;
   AnySum missing;
@@ -25,7 +25,7 @@ struct FeatureSums {
   uint8_t fill = 0;  // bin that stands for missing values; 0: none does
 };
 
-// Sums on the left of cuts, for as many lanes as there are cuts.
+// Sums on the left of cuts, one lane for each cut.
 struct Lefts {
   static constexpr int kMost = 256;
   alignas(32) std::array<double, kMost> gradients;
@@ -38,8 +38,8 @@ struct Lefts {
   }
 };
 
-// The largest gain of any of these cuts with some `more` on the left, 0 if none is allowed: to the
-// last bit what CutSearch computes for one cut after the other.
+// The largest gain of these cuts if `more` goes left too, 0 if none is allowed: the same bits as
+// CutSearch computes for one cut after the other.
 double find_largest_gain(const Lefts& lefts, const WideSum& total, const WideSum& more,
                          const SplitRules& rules, double node_score);
 
@@ -47,12 +47,12 @@ double find_largest_gain(const Lefts& lefts, const WideSum& total, const WideSum
 void fill_gains(const Lefts& lefts, const WideSum& total, const SplitRules& rules,
                 double node_score, double* gains);
 
-// The same where splits are found by the `known` values alone, as many as `lefts`; `total` is that
-// of all values.
+// The same where splits are found by known values only: `known` has the sum of the known values for
+// each cut; `total` is the sum of all examples.
 void fill_known_gains(const Lefts& lefts, const Lefts& known, const WideSum& total,
                       const SplitRules& rules, double* gains);
 
-// Looks at one feature after the other and keeps the best split; `monotone` is read only where
+// Searches one feature after the other and keeps the best split; `monotone` is read only if
 // is_monotone.
 template <bool is_monotone, class AnySum>
 class CutSearch {
@@ -95,7 +95,7 @@ class CutSearch {
     pad(lefts);
     hedgerow::fill_gains(lefts, total_, rules_, node_score_, gains);
   }
-  // The gains of cuts of the known ones.
+  // The gains of cuts of examples whose value is known.
   void fill_known_gains(Lefts& lefts, Lefts& known, double* gains) const {
     pad(lefts);
     pad(known);
@@ -103,8 +103,8 @@ class CutSearch {
   }
 
  private:
-  static constexpr double kSmallestGain = 1e-6;  // less is rounding
-  static constexpr int kManyBins = 8;            // that are worth a look at four at a time
+  static constexpr double kSmallestGain = 1e-6;  // anything less is rounding error
+  static constexpr int kManyBins = 8;  // from this many on, cuts are first compared in lanes
 
   double score(const AnySum& sum) const {
     const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
@@ -213,12 +213,12 @@ class CutSearch {
   }
 
   struct Cut {
-    int n_left = 0;  // bins on the left, of those that stand in a row; 0: no cut is better
+    int n_left = 0;  // bins on the left, of those in order; 0: no cut is better
     bool missing_left = false;
     bool outside_left = false;
   };
 
-  // The best place to cut n bins that stand in a row, bin_of(i) being the i-th.
+  // The best place to cut n bins in order, of which bin_of(i) is the i-th.
   template <class BinOf>
   Cut find_cut(const FeatureSums<AnySum>& feature, int n, BinOf bin_of) {
     const AnySum missing = feature.missing, outside = feature.outside;
@@ -239,8 +239,9 @@ class CutSearch {
     return cut;
   }
 
-  // Values that do not occur here, but may later, go to the heavier side. Values of a column that
-  // is never missing go the way of what lies outside, if that occurs.
+  // Missing values and positions outside, if they do not occur here, go to the heavier side. But in
+  // a column that has no missing values anywhere, they go where positions outside go, if these
+  // occur.
   void choose_ways_of_unseen(const FeatureSums<AnySum>& feature, Cut& cut) const {
     const bool has_missing = !feature.missing.is_empty(), has_outside = !feature.outside.is_empty();
     const bool is_left_heavier = 2 * best_.left.curvature() > total_.curvature();
@@ -314,9 +315,9 @@ class CutSearch {
   }
 
   AnySum all_;
-  AnySum total_;  // of those that a feature is cut by
+  AnySum total_;  // of the examples by which a feature is cut
   SplitRules rules_;
-  double min_child_weight_;  // of all
+  double min_child_weight_;  // before scaling to the known examples
   const MonotoneRules* monotone_;
   double all_score_;
   double node_score_;

@@ -15,8 +15,8 @@
 namespace hedgerow {
 namespace {
 
-// Numbers are sorted as integers of the same order: their bits, with those of negative ones turned
-// round. All that are not finite have the last.
+// Numbers are sorted as integers of the same order: their bits, which are inverted for negative
+// numbers. All that are not finite have the last key.
 template <class Number>
 using KeyOf = std::conditional_t<sizeof(Number) == 4, uint32_t, uint64_t>;
 template <class Key>
@@ -43,11 +43,11 @@ double to_number(Key key) {
 constexpr int kDigits = 3;
 constexpr int kDigitBits = 11;
 constexpr size_t kDigitValues = size_t{1} << kDigitBits;
-constexpr int64_t kFewKeys = 1000;  // sooner compared than counted
+constexpr int64_t kFewKeys = 1000;  // up to this many, comparing is faster than counting
 
-// Sorts n keys by their upper 33 bits at most, one digit after the other from the lowest; then, as
-// few that differ have the same, those by comparing them. They end up in `keys`, and `scratch`,
-// which is as large, is the other one.
+// Sorts n keys by at most their upper 33 bits, one digit after the other from the lowest. Few keys
+// that differ have the same upper bits; these are then sorted by comparing them. The result is in
+// `keys`, which may have been exchanged with `scratch`, of the same size.
 template <class Key>
 void sort_keys(Key*& keys, Key*& scratch, int64_t n) {
   if (n <= kFewKeys) {
@@ -92,8 +92,8 @@ int64_t count_keys(Key* keys, int64_t n, Key* counts) {
 }
 
 // Size of a bin. A value that occurs more often is heavy, and has its own bin: with H of them, size
-// = (sum of the light counts) / (max_bins - H). The more are heavy, the smaller is the size; H <
-// max_bins, as there are more values than bins.
+// = (sum of the light counts) / (max_bins - H). The more values are heavy, the smaller is the size;
+// H < max_bins, since there are more values than bins.
 template <class Key>
 double find_bin_size(const Key* counts, int64_t m, int max_bins) {
   int64_t n_heavy = 0;
@@ -141,8 +141,8 @@ std::vector<int64_t> choose_bins(const Key* counts, int64_t m, int max_bins) {
     std::iota(firsts.begin(), firsts.end(), int64_t{0});
     return firsts;
   }
-  // Light values are numbered by the middle of their places: bin = floor(middle / size). The
-  // division is skipped if the result is clear.
+  // The bin of a light value follows from the middle of its places in the order: floor(middle /
+  // size). The division is skipped if the result is clear.
   const double size = find_bin_size(counts, m, max_bins);
   const auto most = static_cast<Key>(size);
   bool was_heavy = true;
@@ -166,7 +166,7 @@ std::vector<int64_t> choose_bins(const Key* counts, int64_t m, int max_bins) {
   return firsts;
 }
 
-// Halfway between two values: low < cut <= high, also where they touch.
+// Halfway between two values: low < cut <= high, even for adjacent floating-point numbers.
 double cut_between(double low, double high) {
   const double middle = low / 2 + high / 2;  // their sum could overflow
   return low < middle && middle <= high ? middle : high;
@@ -246,7 +246,7 @@ ColumnCuts cut_attributes(const AttributeValues& entries, int max_bins, int n_th
   }
   if (std::any_of(n_absent.begin(), n_absent.end(), [](int64_t n) { return n < 0; }))
     throw std::invalid_argument("an attribute has more entries than there are positions");
-  // Those that are cut have one more key: that of 0.
+  // Attributes that are cut have one more key: that of 0.
   for (int64_t a = 0; a < entries.n_attributes; ++a)
     offsets[a + 1] = offsets[a] + (is_cut[a] ? offsets[a + 1] + 1 : 0);
   LargeVector<uint64_t> keys_of_all(offsets.back());

@@ -19,7 +19,8 @@ struct ColumnCuts {
   std::vector<double> values;   // ascending within a column
 };
 
-// Columns of floats, doubles or bytes: those of some rows, or of all n_rows if `rows` is null.
+// Cuts of columns of floats, doubles or bytes, from some rows, or from all n_rows if `rows` is
+// null.
 //
 // values: (any number of rows, n_columns); rows: (n_rows,), fewer than 2^32.
 template <class Value>

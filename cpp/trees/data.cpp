@@ -13,7 +13,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int32_t kRunBins = 1 << 13;      // whose sums take 64 KiB
+constexpr int32_t kRunBins = 1 << 13;      // their sums take 64 KiB
 constexpr int64_t kEntriesTask = 1 << 10;  // positions whose entries are read at a time
 
 // Whether a column with this many bins can join a run: little space would be wasted.
@@ -67,7 +67,7 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
   }
 }
 
-// Columns side by side: a task reads some of them, row by row, for a share of the rows.
+// A task counts some adjacent columns, row by row, for a share of the rows.
 BinCounts count_bins(const BinTable& bins, int n_threads, Stop& stop) {
   constexpr int64_t kColumns = 16, kLeastRows = 1 << 14;
   const int64_t n_dense = bins.n_dense;
@@ -110,7 +110,7 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts
   if (n_slot_words_ > 0) mark_entries(n_threads, stop);
 }
 
-// Some rows at a time, so that source and target stay in the cache.
+// Copies some rows at a time, so that source and target stay in the cache.
 void TreeData::transpose(int n_threads, Stop& stop) {
   constexpr int64_t kRows = 256;
   const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
@@ -150,11 +150,10 @@ void TreeData::choose_sparse_columns(const BinCounts& counts) {
     }
 }
 
-// Bits pay if there are many entries to a word of them.
+// Bits are faster if there are many entries per word of bits.
 constexpr int64_t kLeastEntriesPerWord = 8;
 
-// A column of few bins is sparse then, even
-// if none of them has half of the positions.
+// Columns with few bins are then sparse, even if no bin has half of the positions.
 void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_positions) {
   constexpr int kFewSlots = 3;
   if (!adds_eight_at_once() || n_offsets() > 1 || bins_.n_attributes > 0) return;
@@ -173,8 +172,7 @@ void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual, int64_t n_p
   is_full_ = std::move(is_full);
 }
 
-// Lists stay: large nodes are counted by them, see WindowCounter, and so are windows that end
-// early.
+// Lists are kept: they are used for large nodes, see WindowCounter, and for windows that end early.
 void TreeData::choose_window_bits() {
   if (!adds_eight_at_once() || n_offsets() == 1 || windows_.ancestors > 0) return;
   const int64_t n_words = (int64_t{n_slots()} * n_offsets() + 63) / 64;

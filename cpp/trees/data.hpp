@@ -46,13 +46,14 @@ struct BinTable {
 struct Sequences {
   int64_t n_sequences;
   const int64_t* offsets;  // (n_sequences + 1,)
-  // (N,) where in its sequence the parent of each position is, -1 for a root; null for chains, in
-  // which it is the position before. They are acyclic.
+  // (N,) the parent of each position, by its place in the sequence; -1 for a root. There are no
+  // cycles. Null for chains, in which the parent is the position before.
   const int32_t* parents = nullptr;
 };
 
-// An offset is the number of positions after this one, or before it if negative, where a feature is
-// read; from kParent on it is an ancestor, kParent the parent, kParent + 1 its parent.
+// An offset says where a feature is read, relative to a position: that number of positions after
+// it, or before it if negative; from kParent on at an ancestor: kParent is the parent, kParent + 1
+// the grandparent.
 constexpr int kParent = 256;
 constexpr int kFarthest = 255;  // in every direction
 
@@ -60,7 +61,7 @@ inline bool is_offset(int32_t offset) {
   return offset >= -kFarthest && offset < kParent + kFarthest;
 }
 
-// The window around a position: to either side, and up the tree.
+// The extent of the window around a position: to either side, and up the tree.
 struct Reach {
   int before = 0;
   int after = 0;
@@ -86,8 +87,8 @@ struct Reach {
 
 struct Windows : Sequences, Reach {};
 
-// What there is at the offsets of each position, as far as the window reaches: how many positions
-// of the same sequence stand before and after it, and which ones are its ancestors.
+// Which offsets of each position exist, as far as the window reaches: how many positions of its
+// sequence are before and after it, and which ones are its ancestors.
 class Room {
  public:
   Room(const Windows& windows, int64_t n_positions);
@@ -102,13 +103,14 @@ class Room {
     return before_.empty() ||
            (before_[position] == reach_.before && after_[position] == reach_.after);
   }
-  // The row that a position looks at, if it holds the offset.
+  // The row at an offset of a position, which must exist.
   int64_t row(int64_t position, int offset) const {
     return offset < kParent ? position + offset : ancestor(position, offset);
   }
 
-  // The bytes of all dense columns at all offsets of a position's window, in order of offset: where
-  // they lie if the window is whole, otherwise put together in `scratch`, 0 where there is nothing.
+  // The bytes of all dense columns at all offsets of a position's window, in order of offset: read
+  // in place if the window is whole, otherwise copied to `scratch`, with 0 where there is no
+  // position.
   const uint8_t* window(const BinTable& bins, int64_t position, uint8_t* scratch) const {
     if (holds_all(position)) return bins.dense + (position - reach_.before) * bins.n_dense;
     fill_window(bins, position, scratch);
@@ -157,7 +159,7 @@ class TreeData {
   int n_offsets() const { return windows_.n_offsets(); }
   int64_t n_features() const { return static_cast<int64_t>(bins_.n_columns()) * n_offsets(); }
 
-  // Columns behind those of X are the previous labels, see grow_trees.
+  // Columns after those of X are the previous labels, see grow_trees.
   bool is_label(int32_t column) const { return column >= bins_.n_columns(); }
 
   // The bins of a dense column, (N,).
@@ -182,9 +184,9 @@ class TreeData {
     int32_t offset;
   };
   const std::vector<FullFeature>& full_features() const { return full_features_; }
-  // Full features that are counted at a time, as they stand side by side, have about as many bins,
-  // and all their sums stay in the cache. The byte of feature i of a run is at where + i behind the
-  // first byte of the window, its bin 0 at base + i * stride in a histogram.
+  // Full features that are counted together, since they are adjacent, have about the same number of
+  // bins, and all their sums stay in the cache. The byte of feature i of a run is where + i bytes
+  // after the first one of the window, its bin 0 at base + i * stride in a histogram.
   struct FullRun {
     int32_t where;
     int32_t base;
@@ -195,15 +197,15 @@ class TreeData {
   int64_t n_full_bins() const { return n_full_bins_; }
 
   // Sparse columns: every bin but the default has a slot, the bin of missing values only if the
-  // column has any. One more slot, the last, stands for nothing: it pads the entries of a position
-  // to a multiple of entries_together().
+  // column has any. The last slot belongs to no bin: it pads the entries of a position to a
+  // multiple of entries_together().
   int entries_together() const { return entries_together_; }
   int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
   int32_t filler() const { return n_slots() - 1; }
   int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
   bool has_sparse() const { return full_features_.size() < static_cast<size_t>(n_features()); }
   bool is_full(int32_t column) const { return is_full_[column]; }
-  // Whether a column misses values anywhere; and whether a full one does.
+  // Whether a column has missing values anywhere; and whether any full column has.
   bool may_miss(int32_t column) const { return may_miss_[column]; }
   bool full_may_miss() const { return full_may_miss_; }
   int32_t first_slot(int32_t column) const { return first_slots_[column]; }
@@ -216,8 +218,8 @@ class TreeData {
   }
   const int64_t* entry_offsets() const { return entry_offsets_.data(); }
   const int32_t* entries() const { return entries_.data(); }
-  // Bits of the slots at which the window of a position has entries, n_slots() to an offset: so
-  // many words, or 0 if there are only lists. Without a window there are no lists then.
+  // Bits of the slots at which the window of a position has entries, n_slots() for each offset:
+  // this many words; 0 if there are only lists. Without a window, there are either bits or lists.
   int64_t n_slot_words() const { return n_slot_words_; }
   SlotBits slot_bits() const;
   // Average cost of counting an example.
@@ -262,7 +264,7 @@ class TreeData {
   int entries_together_ = 4;            // or 2, or 1
   int64_t n_slot_words_ = 0;
   int64_t bits_per_row_ = 0;
-  LargeVector<uint64_t> slot_bits_;  // bits_per_row_ for every position, and kMoreWords
+  LargeVector<uint64_t> slot_bits_;  // bits_per_row_ for every position, and kMoreWords more
 };
 
 }  // namespace hedgerow

@@ -8,7 +8,7 @@
 
 namespace hedgerow {
 
-// A node as kernels of hedgerow/cuda/kernels/tree_nodes.cuh write it.
+// A node in the layout of hedgerow/cuda/kernels/tree_nodes.cuh.
 struct DeviceNode {
   int32_t column;  // -1: a leaf
   int32_t offset;
@@ -23,8 +23,8 @@ struct DeviceNode {
 };
 static_assert(sizeof(DeviceNode) == 64);
 
-// Trees of max_nodes each, one for each output, of which those below the root count. Nodes are
-// numbered as a Grower does: best first, or the youngest first. Throws std::invalid_argument if
+// Trees of max_nodes each, one for each output; only the root and the nodes below it count. Nodes
+// are numbered as by a Grower: best first, or the youngest first. Throws std::invalid_argument if
 // children do not come after their parent.
 TreeArrays read_device_trees(std::span<const DeviceNode> nodes, int64_t max_nodes, bool best_first);
 

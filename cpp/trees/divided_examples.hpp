@@ -10,16 +10,16 @@
 
 namespace hedgerow {
 
-// Where such examples are.
+// The arrays of such examples.
 struct ExampleArrays {
   int32_t* positions;
-  Sum* sums;        // what each has at the node
+  Sum* sums;        // the part of each that is at the node
   int32_t* leasts;  // the minimum curvature of a part of each, see least_part
 
   ExampleArrays from(int64_t first) const {
     return {positions + first, sums + first, leasts + first};
   }
-  // Moves n examples to a place before theirs.
+  // Moves n examples to the place `to`, which is not after `from`.
   void move_up(int64_t from, int64_t n, int64_t to) const {
     if (from == to) return;
     std::copy_n(positions + from, n, positions + to);

@@ -1,5 +1,5 @@
-// Parts of the examples of one tree that may split on previous labels, where missing values go both
-// ways.
+// Parts of the examples of one tree, which may split on previous labels and sends missing values
+// both ways.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace hedgerow {
 
-// What the examples of a node have in each context, in whole units: as in ContextRows, or less. A
-// node whose examples are all whole has none.
+// The sums of a node's examples in each context, in whole units: those of ContextRows, or parts of
+// them. A node whose examples are all whole has no DividedRows.
 class DividedRows {
  public:
   DividedRows(const std::shared_ptr<MemoryPool>& pool, int64_t n_rows, int n_contexts,
               int64_t n_positions)
       : n_contexts_(n_contexts), row_of_(pool, n_positions), sums_(pool, n_rows * n_contexts) {}
 
-  // The sums of a row by context, to be written; from now on it is that of the position.
+  // The sums of a row by context, to be written; the row belongs to the position from now on.
   Sum* assign(int64_t row, int32_t position) {
     row_of_[position] = static_cast<int32_t>(row);
     return sums_.data() + row * n_contexts_;

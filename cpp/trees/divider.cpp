@@ -22,7 +22,7 @@ constexpr int64_t kDividedAtOnce = 1 << 13;  // examples that a thread divides a
 // Some examples with the bytes of their sides, and what to do with them.
 struct Block {
   const uint8_t* sides;
-  double share;  // of a missing value, what goes left
+  double share;  // of an example whose value is missing, how much goes left
   ExampleArrays examples, left, right;
 };
 
@@ -31,7 +31,7 @@ struct Block {
 // Rounded shares of eight integers.
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i parts_of(__m512i numbers, __m512d share) {
   const __m512d round = _mm512_set1_pd(kRoundFraction);
-  // As it has a rounding mode of its own, the product is not fused with the sum.
+  // The product has an explicit rounding mode, so it is not fused with the sum.
   const __m512d products = _mm512_mul_round_pd(_mm512_cvtepi64_pd(numbers), share,
                                                _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   return _mm512_sub_epi64(_mm512_castpd_si512(_mm512_add_pd(products, round)),
@@ -45,7 +45,7 @@ HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i curvatures_of(__m512i sums) {
   return _mm512_and_si512(sums, _mm512_set1_epi64(0xFFFFFFFF));
 }
 
-// What eight examples have on the left: see left_fraction.
+// The parts of eight examples that go left: see left_fraction.
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i lefts_of(__m512i sums, __m512i leasts, __m512d share,
                                                      __mmask8 are_left, __mmask8 are_missing) {
   const __m512i curvatures = curvatures_of(sums);
@@ -59,7 +59,7 @@ HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i lefts_of(__m512i sums, __m512i least
       static_cast<__mmask8>(are_missing & ~are_whole), gradients, left);
 }
 
-// Writes those of eight examples that are not empty, close together; returns how many.
+// Writes those of eight examples that are not empty, one after the other; returns how many.
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE int keep_some(__m256i positions, __m512i sums, __m256i leasts,
                                                   const ExampleArrays& out) {
   const __mmask8 some = _mm512_test_epi64_mask(sums, _mm512_set1_epi64(0xFFFFFFFF));

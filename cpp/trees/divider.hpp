@@ -13,8 +13,8 @@
 
 namespace hedgerow {
 
-// Numbers of examples on both sides of a split, some of them on both, and what the missing ones
-// have on the left.
+// The number of examples on each side of a split (some are on both), and the sum of what goes left
+// of examples whose value is missing.
 struct Division {
   int64_t n_left = 0, n_right = 0;
   WideSum left_of_missing{};
@@ -22,18 +22,18 @@ struct Division {
   Division& operator+=(const Division& other);
 };
 
-// Threads that are idle help.
+// Idle threads help.
 class Divider {
  public:
-  // share: of a missing value, what goes left
+  // share: of an example whose value is missing, how much goes left
   Divider(const TreeData& data, const Split& split, double share, Crew& crew, Stop& stop)
       : sides_(data, split, true), share_(share), crew_(crew), stop_(stop) {}
 
-  // Divides n examples, in order: those on the right move up in their arrays, those on the left go
-  // to others.
+  // Divides n examples, in order: those on the right move up in their arrays, those on the left are
+  // written to `left`.
   Division divide(const ExampleArrays& examples, int64_t n, const ExampleArrays& left) const;
 
-  // What missing ones have on the left.
+  // The sum of what goes left of examples whose value is missing.
   WideSum left_of_missing(const ExampleArrays& examples, int64_t n) const;
 
  private:

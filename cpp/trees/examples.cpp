@@ -86,8 +86,8 @@ uint64_t pack_flags(const uint8_t* flags, int64_t n) {
   return bits;
 }
 
-// Calls take(t, k) where flags[t, k] is 1, position by position. The processor guesses wrong only
-// where 64 flags end. flags: (n_positions, n_outputs)
+// Calls take(t, k) where flags[t, k] is 1, position by position. Branches are mispredicted only at
+// the end of 64 flags. flags: (n_positions, n_outputs)
 template <class Take>
 void for_each_flag(const uint8_t* flags, int64_t n_positions, int64_t n_outputs, const Take& take) {
   const int64_t n = n_positions * n_outputs;
@@ -114,8 +114,8 @@ int64_t keep(std::span<Derivatives> examples, Weigh weigh) {
   return n_kept;
 }
 
-// Newton's method for the rate of an output: the sum is concave in c, so that it comes from below,
-// and a c that is still too small draws fewer examples, which count for more.
+// Newton's method for the rate of an output: the sum is concave in c, so c is approached from
+// below, and a c that is still too small draws fewer examples, with larger weights.
 class RateSearch {
  public:
   RateSearch(double largest, int64_t n_examples, double share)
@@ -137,7 +137,7 @@ class RateSearch {
     const double units = rest / grid_.unit();  // not a number if sizes are not, or none is above 0
     return {n, std::isfinite(units) ? std::llround(units) : 0};
   }
-  // Takes that of all workers.
+  // Takes the sums of these over all workers.
   void step(int64_t n, int64_t units) {
     const double rest = static_cast<double>(units) * grid_.unit();
     is_done_ = n == n_sure_ || rest == 0.0;
@@ -338,7 +338,7 @@ Units choose_units(std::span<const Magnitudes> by_piece, const UnitBits& bits) {
   for (const Magnitudes& sums : by_piece) all.add(sums);
   if (all.has_negative || !std::isfinite(all.gradients) || !std::isfinite(all.curvatures))
     throw std::invalid_argument("derivatives must be finite, and curvatures not negative");
-  // Powers of two, so that it is exact to go from one to the other.
+  // Units are powers of two, so that converting from one to another is exact.
   const auto unit_for = [&](double sum, int n_bits, double largest, int bits_of_each) {
     int exponent = (sum > 0.0 ? std::ilogb(sum) + 1 : 0) - n_bits;
     if (bits.are_wide() && largest > 0.0)

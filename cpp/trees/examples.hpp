@@ -34,11 +34,11 @@ struct DerivativeTable {
   const float* curvatures;  // (N, K), or (N,) for all outputs alike
   bool curvatures_by_output;
   // There are two outputs, with opposite gradients and the same curvatures: the examples of the
-  // second say all.
+  // second output are enough.
   bool is_opposite = false;
   // (N,) the observed output, -1: none. If given, `gradients` are probabilities, from which 1 is to
-  // be subtracted at the observed output, and `curvatures` are gammas, so that no more is computed
-  // than what the examples need.
+  // be subtracted at the observed output, and `curvatures` are gammas, so that only what the
+  // examples need is computed.
   const int32_t* observed = nullptr;
   CurvatureRule rule{};
 
@@ -67,10 +67,10 @@ struct Sampling {
   const int32_t* codes;     // (N,) the observed label, -1 if unknown; null if the ratio is 0
   uint64_t key;
   NegativeWeight negative_weight = NegativeWeight::kUnbiased;
-  double share = 1.0;  // of the examples that are drawn by size; 1: all
+  double share = 1.0;  // share of the examples that are drawn by size; 1: all
   // (N,) what the draws at a position depend on; null: on its number
   const uint64_t* identities = nullptr;
-  double bound = 0.0;  // of what all positions count together, see SumGrid
+  double bound = 0.0;  // upper bound on the total weight of all positions, see SumGrid
 
   uint64_t identity(int32_t position) const {
     return identities == nullptr ? static_cast<uint64_t>(position) : identities[position];
@@ -87,8 +87,8 @@ inline float example_size(float gradient, float curvature) {
   return static_cast<float>(std::sqrt(g * g + vh * vh));
 }
 
-// For each output the c of sum_i min(1, c size_i) = share * n over the n examples of all workers.
-// sizes: of this one's examples, by output
+// For each output the c that solves sum_i min(1, c size_i) = share * n, over the n examples of all
+// workers. sizes: of this worker's examples, by output
 std::vector<double> find_rates(std::span<const std::vector<float>> sizes, double share,
                                const Workers& workers, int n_threads, Stop& stop);
 
@@ -108,10 +108,10 @@ class DrawnBySize {
   double rate_;
 };
 
-// Which examples of an output are drawn where its label was not observed.
+// Sampling of an output's negative examples, those where its label was not observed.
 class Negatives {
  public:
-  // n_positive: examples whose label was observed, of n_examples of all workers
+  // Of the n_examples of all workers, n_positive are those whose label was observed.
   Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples);
 
   // How much an example counts; 0: it is left out.
@@ -125,8 +125,9 @@ class Negatives {
   float weight_;
 };
 
-// How many units the gradients of a tree have together at most, whatever their signs, and its
-// curvatures: 2^n. With 30 and 31 no rounding of up to 2^30 examples takes a Sum beyond its range.
+// The gradients of a tree's examples, in absolute value, sum to at most 2^gradients units, and
+// their curvatures to at most 2^curvatures. With 30 and 31, the rounding of at most 2^30 examples
+// cannot take a Sum beyond its range.
 struct UnitBits {
   static constexpr int kGradientsOfSum = 30, kCurvaturesOfSum = 31;
   int gradients = kGradientsOfSum, curvatures = kCurvaturesOfSum;
@@ -141,7 +142,7 @@ class Examples {
   Examples(const DerivativeTable& table, const Sampling& sampling,
            const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop,
            const Workers& workers = Workers(), const UnitBits& unit_bits = {});
-  // Positions of an output must not be negative, and rise.
+  // Positions of an output must not be negative, and must ascend.
   Examples(const std::vector<std::vector<Derivatives>>& by_output,
            const std::shared_ptr<MemoryPool>& pool, const UnitBits& unit_bits = {});
   Examples(Examples&&) = default;
@@ -152,7 +153,7 @@ class Examples {
   std::span<const Derivatives> of_output(int output) const {
     return {by_output_[output].data(), static_cast<size_t>(sizes_[output])};
   }
-  // All positions are below.
+  // All positions are below this number.
   int64_t n_positions() const { return n_positions_; }
   // That of the sampling.
   double bound() const { return bound_; }
@@ -167,10 +168,10 @@ class Examples {
   double bound_ = 0.0;
   UnitBits unit_bits_;
   std::vector<int64_t> sizes_;                       // by output
-  std::vector<PooledArray<Derivatives>> by_output_;  // positions rise
+  std::vector<PooledArray<Derivatives>> by_output_;  // positions ascend
 };
 
-// What a gradient and a curvature of 1 stand for, powers of two.
+// The gradient and the curvature that a 1 in a Sum stands for, powers of two.
 struct Units {
   double gradient;
   double curvature;
@@ -178,8 +179,8 @@ struct Units {
   Sum round(const Derivatives& derivatives) const {
     // Adding it leaves the nearest integer in the low bits.
     constexpr double kRound = 0x1.8p52;
-    // Units are powers of two, and so are their inverses. All of it is in whole words, so that
-    // loops work on several examples at a time.
+    // Units are powers of two, and so are their inverses. All operations are on whole words, so
+    // that loops can process several examples at a time.
     const auto of_gradient =
         std::bit_cast<uint64_t>(derivatives.gradient * (1.0 / gradient) + kRound) << 32;
     const auto of_curvature =
@@ -188,8 +189,8 @@ struct Units {
   }
 };
 
-// Grids of their sums. Derivatives may be larger than what their positions count, and are small
-// nearly everywhere; units need no more than the first digits.
+// Grids for the sums of Magnitudes. Derivatives may be larger than the weights of their positions,
+// but are small nearly everywhere; only the first digits matter for the units.
 struct MagnitudeGrid {
   static constexpr double kGradients = 0x1p6, kCurvatures = 0x1p14;
   SumGrid gradients, curvatures;
@@ -200,9 +201,9 @@ struct MagnitudeGrid {
 
 // Magnitudes of some derivatives.
 struct Magnitudes {
-  double gradients = 0.0, curvatures = 0.0;                // together
-  double largest_gradient = 0.0, largest_curvature = 0.0;  // of one
-  bool has_negative = false;                               // a curvature
+  double gradients = 0.0, curvatures = 0.0;                // sums
+  double largest_gradient = 0.0, largest_curvature = 0.0;  // of one example
+  bool has_negative = false;                               // whether a curvature is negative
 
   void add(double gradient, double curvature, const MagnitudeGrid& grid) {
     gradients += grid.gradients.round(std::abs(gradient));
@@ -222,8 +223,8 @@ struct Magnitudes {
 
 // Idle threads of the crew help.
 Magnitudes measure(std::span<const Derivatives> derivatives, const MagnitudeGrid& grid, Crew& crew);
-// Throws std::invalid_argument if a derivative is not finite or a curvature negative. Where there
-// are more bits than a Sum has, units are such that it still holds each example.
+// Throws std::invalid_argument if a derivative is not finite or a curvature negative. If there are
+// more bits than in a Sum, units are large enough for a Sum to hold any single example.
 Units choose_units(std::span<const Magnitudes> by_piece, const UnitBits& bits = {});
 
 }  // namespace hedgerow

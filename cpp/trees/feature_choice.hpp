@@ -10,11 +10,12 @@
 
 namespace hedgerow {
 
-// Sampled at random, subject to column rules. Each thread has its own. Features are marked by a
-// byte each, by column and offset, that is 0 if they may not be used.
+// Features are sampled at random, subject to column rules. Each thread has its own FeatureChoice.
+// Every feature is marked by a byte, by column and offset, that is 0 if it may not be used.
 class FeatureChoice {
  public:
-  // Shares of the features that are drawn for a tree and for a node; null rules allow any column.
+  // The shares of the features that are drawn for a tree and for a node; null rules allow any
+  // column.
   FeatureChoice(const TreeData& data, const ColumnRules* rules, double share_of_tree,
                 double share_of_node)
       : data_(data), rules_(rules), share_of_tree_(share_of_tree), share_of_node_(share_of_node) {}
@@ -25,7 +26,8 @@ class FeatureChoice {
   bool is_of_tree() const;
   // Those that a node may be split on; null: all. Valid until the next call.
   const uint8_t* of_node(const GrowingTree& tree, const OpenNode& node);
-  // Those that may be surrogates for the split of a node. Its own column may be in the branch.
+  // Those that may be surrogates for the split of a node, whose column counts as part of the
+  // branch.
   const uint8_t* of_surrogates(const GrowingTree& tree, const OpenNode& parent);
   // The columns of the branch below a split on a column of X; empty where they do not matter.
   std::vector<int32_t> branch_below(const OpenNode& parent) const;

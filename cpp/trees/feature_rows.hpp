@@ -20,19 +20,19 @@ class FeatureRows {
     if (asked.size() > 0) usual_ = asked.default_bins(bins);
   }
 
-  // Where in a row a column is, at an offset.
+  // Index in a row of a column at an offset.
   static int32_t place(const AskedAttributes& asked, int32_t n_dense, int32_t column, int offset) {
     if (column < n_dense) return asked.reach().number(offset) * n_dense + column;
     return asked.n_offsets() * n_dense + asked.find(column - n_dense, offset);
   }
 
-  // Bytes of a row. A tree that is a single leaf reads one too.
+  // Bytes of a row; at least 1, since even a tree that is a single leaf reads one.
   size_t width() const {
     return std::max<size_t>(static_cast<size_t>(asked_.n_offsets()) * bins_.n_dense + asked_.size(),
                             1);
   }
 
-  // The row of a position, where it lies if possible, otherwise put together in `row`.
+  // The row of a position: in place if possible, otherwise copied to `row`.
   const uint8_t* find(int64_t t, uint8_t* row) const {
     if (usual_.empty() && bins_.n_dense > 0) return room_.window(bins_, t, row);
     room_.fill_window(bins_, t, row);
@@ -41,7 +41,7 @@ class FeatureRows {
   }
 
  private:
-  // Bins of the attributes in use, behind those of the dense columns.
+  // Fills in the bins of the attributes in use, after those of the dense columns.
   void fill_attributes(int64_t t, uint8_t* row) const {
     uint8_t* attributes = row + asked_.n_offsets() * static_cast<int64_t>(bins_.n_dense);
     std::copy(usual_.begin(), usual_.end(), attributes);

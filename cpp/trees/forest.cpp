@@ -34,8 +34,8 @@ Forest Forest::scaled(double factor) const {
   return Forest(n_outputs_, shared_, std::move(weights));
 }
 
-// No lock, which could stay locked after a fork: if two are made at once, one is discarded. Bins of
-// another kind than the first have a walker of their `own`.
+// There is no lock, since it could stay locked after a fork: if two walkers are made at once, one
+// is discarded. Bins that the shared walker does not fit have a walker of their `own`.
 const Walker& Forest::walker(const BinTable& bins, std::unique_ptr<const Walker>& own) const {
   const Walker* found = shared_->walker.load();
   if (found == nullptr) {

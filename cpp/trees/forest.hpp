@@ -30,12 +30,12 @@ class Forest {
   int n_outputs() const { return n_outputs_; }
   const TreeArrays& trees() const { return shared_->trees; }
   const std::vector<double>& tree_weights() const { return tree_weights_; }
-  // Splits use columns below this only.
+  // Splits use only columns below this number.
   int32_t n_columns() const { return shared_->n_columns; }
 
   // out[t, k] = scores[t, k] + weight * value of the leaf of each tree of output k at position t,
-  // added one after another in order. Both (N, n_outputs), and they may be the same. The columns of
-  // `bins` must be n_columns at least.
+  // added one after another in order. scores and out: (N, n_outputs), and may be the same. `bins`
+  // must have at least n_columns columns.
   void add_scores(const BinTable& bins, const Sequences& sequences, const double* scores,
                   double* out, int n_threads, Stop& stop) const;
 
@@ -45,7 +45,7 @@ class Forest {
   bool walks_values(int64_t n_positions) const {
     return asks_numbers() && n_positions >= ValueWalker::kFewest;
   }
-  // The same scores from values, for trees that split on numbers alone.
+  // The same scores from values, for trees that split only on numbers.
   template <class Value>
   void add_scores(const ValueTable<Value>& values, const Sequences& sequences, const double* scores,
                   double* out, int n_threads, Stop& stop) const {
@@ -66,7 +66,7 @@ class Forest {
     TreeArrays trees;
     int32_t n_columns = 0;
     bool asks_numbers;
-    // Created at the first walk, for bins of that kind; null before.
+    // Null before the first walk, which creates one for bins like its own.
     std::atomic<const Walker*> walker{nullptr};
     std::atomic<const ValueWalker*> value_walker{nullptr};
   };

@@ -6,17 +6,17 @@
 
 namespace hedgerow {
 
-// What a split asks. A bin goes left if bin + shift, unsigned, is at most `limit`: with a shift of
-// 1 what is outside does too.
+// The test of a split. A bin goes left if bin + shift, unsigned, is at most `limit`: with a shift
+// of 1, positions outside go left too.
 struct FractionMethod::Question {
   const int16_t* bins;
   uint16_t shift, limit;
   double to_left, to_right;
 
   bool is_missing(int64_t i) const { return bins[i] == 0; }
-  // Also where it is missing.
+  // Also defined where the value is missing.
   bool goes_left(int64_t i) const { return static_cast<uint16_t>(bins[i] + shift) <= limit; }
-  // Fused, so that the bits do not depend on what a compiler fuses.
+  // Fused explicitly, so that the bits do not depend on what a compiler fuses.
   double mix(double left, double right) const { return std::fma(to_left, left, to_right * right); }
   double choose(int64_t i, double left, double right, double mixed) const {
     const double if_known = goes_left(i) ? left : right;
@@ -24,7 +24,7 @@ struct FractionMethod::Question {
   }
 };
 
-// A split of two leaves.
+// A split whose children are both leaves.
 struct FractionMethod::Pair {
   Question question;
   double left, right;  // what they add
@@ -66,7 +66,7 @@ void FractionMethod::plan(int64_t node, int32_t row) {
   if (is_leaf(node)) return steps_.push_back({Kind::kLeaf, row, node});
   if (is_pair(node)) return steps_.push_back({Kind::kPair, row, node});
   const int64_t left = nodes_[node].left;
-  // A block of bins has room for the answers of one set.
+  // BlockBins holds the answers of only one set at a time.
   const bool has_set = nodes_[node].has_set || nodes_[left].has_set || nodes_[left + 1].has_set;
   if (is_pair(left) && is_pair(left + 1) && !has_set)
     return steps_.push_back({Kind::kTwoPairs, row, node});
@@ -118,7 +118,7 @@ HEDGEROW_CLONES void FractionMethod::choose(const Question& question,
   }
 }
 
-// The same for a split of two leaves, and for one of two such splits.
+// The same for a split whose children are leaves, and for a split with two such splits below it.
 HEDGEROW_CLONES void FractionMethod::choose_leaves(const Pair& leaves,
                                                    double* HEDGEROW_RESTRICT out) {
   const auto [own, left, right] = leaves;
@@ -193,7 +193,7 @@ void FractionMethod::Walk::add_leaf(const List& here, double value) {
 
 void FractionMethod::Walk::add_leaves(const Pair& leaves, const List& here) {
   const auto [question, left, right] = leaves;
-  // Known ones that go right, known ones that go left, missing ones.
+  // For known values that go right, known values that go left, and missing ones.
   const double to_left[] = {0.0, 1.0, question.to_left};
   const double to_right[] = {1.0, 0.0, question.to_right};
   for (int64_t j = 0; j < here.n; ++j) {

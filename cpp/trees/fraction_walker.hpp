@@ -11,12 +11,12 @@
 
 namespace hedgerow {
 
-// What a node adds is what its left or its right child adds, and where the value is missing a
-// mixture of both. Trees of few leaves are evaluated like that from their leaves to the root, each
-// node for all positions of a block at once, or a split and the splits of leaves below it together.
-// In other trees every node has a list of the positions that come to it, with the share of each
-// that does: they add the values of all leaves that a position reaches, each times its share, from
-// left to right.
+// A node adds what its left or its right child adds, or a mixture of both where the value is
+// missing. Trees with few leaves are evaluated like that from their leaves to the root, for all
+// positions of a block at once: one node at a time, or a split together with two splits below it
+// whose children are leaves. In other trees every node has a list of the positions that come to it,
+// together with the share of each position that comes to it; such trees add the values of all
+// leaves that a position reaches, each times its share, from left to right.
 class FractionMethod {
  public:
   static constexpr int64_t kBlock = kLowLimits ? 64 : 128;
@@ -25,7 +25,7 @@ class FractionMethod {
   FractionMethod(const TreeArrays& trees, NumberedFeatures& features);
 
  private:
-  // A node; of a leaf only the value is read.
+  // A node; only the value of a leaf is read.
   struct Node {
     int32_t feature;  // -1: a leaf
     bool has_set;
@@ -36,7 +36,7 @@ class FractionMethod {
   };
   struct Question;
   struct Pair;
-  // What is evaluated together, into a row of values; `node` is the uppermost.
+  // Nodes that are evaluated together, into a row of values; `node` is the topmost.
   enum class Kind : uint8_t { kLeaf, kPair, kTwoPairs, kSplit };
   struct Step {
     Kind kind;
@@ -55,10 +55,10 @@ class FractionMethod {
   const TreeArrays& arrays_;  // of the trees
   std::vector<Node> nodes_;
   std::vector<Step> steps_;  // of trees that are evaluated whole, children first
-  // By node: [begin, end) of the steps of the tree that begins there, none if it is walked by
+  // By node: [begin, end) of the steps of the tree that begins there, empty if it is walked by
   // lists.
   std::vector<std::pair<int64_t, int64_t>> steps_of_;
-  int32_t n_rows_ = 1;  // that steps need
+  int32_t n_rows_ = 1;  // rows that steps need
 };
 
 class FractionMethod::Walk {
@@ -69,7 +69,7 @@ class FractionMethod::Walk {
   double value(int64_t i) const { return rows_[0][i]; }
 
  private:
-  // A node, the positions of the block that come to it, and how much of each.
+  // A node, the positions of the block that come to it, and the share of each that does.
   struct List {
     int64_t node, n;
     std::array<uint16_t, kBlock> positions;
@@ -87,7 +87,7 @@ class FractionMethod::Walk {
 
   const FractionMethod& method_;
   std::vector<List> open_;  // nodes still to be walked, the next one last
-  // What nodes add, by position: in the end the first row has what the tree does.
+  // What nodes add, by position; the first row ends up with what the tree adds.
   std::vector<Row> rows_;
 };
 

@@ -16,8 +16,8 @@ inline int32_t least_part(const Sum& at_root) {
   return static_cast<int32_t>((at_root.curvature() + 63) / 64);
 }
 
-// The part of an example that goes left, for this share; the rest goes right. Parts of less than
-// `least`, or of none, join the other.
+// The part of an example that goes left, for this share; the rest goes right. If a part would have
+// a curvature below `least`, the whole example goes to the other side.
 inline Sum left_fraction(const Sum& example, double share, int32_t least) {
   const auto part_of = [share](int64_t x) {
     const double part = share * static_cast<double>(x);

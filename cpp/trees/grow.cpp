@@ -37,7 +37,7 @@ int64_t n_rows(const Examples& examples, int output) {
 }
 int64_t n_rows(const ContextExamples& examples, int output) { return examples.n_rows(output); }
 
-// Only as many threads as have enough work, since starting one takes time.
+// Uses only as many threads as have enough work, since starting one takes time.
 template <class AnyExamples>
 int limit_threads(const TreeData& data, const AnyExamples& examples, int n_threads) {
   constexpr int64_t kAdditions = 1 << 15;

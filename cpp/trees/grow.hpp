@@ -23,16 +23,16 @@ struct GrowthRules {
   double min_child_weight;
   double min_split_gain;
   double reg_lambda;
-  double max_step;       // no leaf moves a score by more, before the learning rate
+  double max_step;       // largest absolute value of a leaf, before the learning rate
   double learning_rate;  // every value is multiplied by it
   double colsample_bytree;
   double colsample_bynode;
-  double label_lambda = 0.0;  // added to reg_lambda where splits on labels are compared with others
+  double label_lambda = 0.0;  // added to reg_lambda for splits on labels, when they are compared
   MissingRules missing{};
 };
 
-// A tree for the examples of each output, of the same splits for two that are opposite; all
-// randomness comes from `key`. Columns may be used as `column_rules` says, or in any way if it is
+// A tree for the examples of each output, with the same splits for two opposite outputs; all
+// randomness comes from `key`. Columns may be used as `column_rules` allows, or in any way if it is
 // null.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
@@ -40,7 +40,7 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
                                   int n_threads, Stop& stop);
 
 // The same with splits on previous labels: columns n_columns, n_columns + 1 and so on are the
-// labels one position before, two positions before and so on, as categories of K bins, and bin 0
+// labels one position before, two positions before and so on, as categories with K bins, and bin 0
 // where they are not known. Such splits are always allowed.
 std::vector<GrownTree> grow_trees(const TreeData& data, const ContextExamples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,

@@ -11,11 +11,11 @@
 namespace hedgerow {
 namespace {
 
-// Memory for the histograms of nodes whose branches are grown side by side.
+// Memory for the histograms of nodes whose branches are grown in parallel.
 constexpr int64_t kBytesOfBranches = 1 << 24;
 
-// Sum of the numbers of some positions, rounded to a grid: four sums side by side, so that none
-// waits for the last one.
+// Sum of the numbers of some positions, rounded to a grid: four interleaved sums, so that no
+// addition waits for the one before.
 double sum_at(std::span<const int32_t> positions, const float* numbers, const SumGrid& grid) {
   const auto n = static_cast<int64_t>(positions.size());
   double sums[4] = {};
@@ -129,7 +129,7 @@ bool Grower::grows_by_level(const GrowthRules& rules) {
 }
 
 // Splits nodes of a tree with this many examples until it is complete; returns whether branches
-// grew apart, which leaves the nodes in any order.
+// were grown separately, which leaves the nodes in an arbitrary order.
 bool Grower::grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier) {
   std::vector<OpenNode> branches;
   while (!frontier.empty() && tree.n_leaves < rules_.max_leaves) {
@@ -145,7 +145,7 @@ bool Grower::grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier
   return !branches.empty();
 }
 
-// Finds the splits of nodes that are new.
+// Finds the splits of new nodes.
 void Grower::open(const GrowingTree& tree, Pending pending, Frontier& frontier) {
   count(tree, pending);
   find_splits(tree, pending, frontier);
@@ -165,9 +165,9 @@ void Grower::find_splits(const GrowingTree& tree, Pending& pending, Frontier& fr
   if (pending.sibling) push_if_split(std::move(*pending.sibling), frontier);
 }
 
-// Whether a node is small enough to make, with others like it, equal work for all idle threads.
-// What comes of it may depend neither on other branches nor on the numbers of nodes. Attributes
-// would need much memory for every branch.
+// Whether the branch below a node is grown separately: the node must be small enough for branches
+// like it to keep all idle threads equally busy, and the result must depend neither on other
+// branches nor on the numbers of nodes. With attributes, every branch would need much memory.
 bool Grower::may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const {
   constexpr int64_t kLeastAdditions = 1 << 16;
   const int64_t n_parts = 2 * crew_.n_pieces(n_examples);
@@ -278,7 +278,7 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
   node.left = static_cast<int32_t>(tree.nodes.size());
   node.gain = static_cast<float>(split.gain);
   ++tree.n_leaves;
-  // Leaves need no positions, except for joint curvatures.
+  // Leaves need no positions, except to compute joint curvatures.
   const bool are_leaves = parent.depth + 1 >= rules_.max_depth && !tree.is_joint();
   auto [left, right] =
       are_leaves ? partitioner_.make_leaves(tree, parent) : partitioner_.part(tree, parent);
@@ -289,7 +289,7 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
       data_.is_label(split.column) ? std::move(parent.branch) : choice_.branch_below(parent);
   add_leaf(tree, left);
   add_leaf(tree, right);
-  // Workers count the same one, whichever has fewer examples here.
+  // All workers count the same child, even if it has more examples here.
   const bool left_is_smaller = tree.is_shared ? left.total.curvature() <= right.total.curvature()
                                               : left.n_examples() <= right.n_examples();
   const bool counts_left =
@@ -298,8 +298,9 @@ Pending Grower::split(GrowingTree& tree, OpenNode parent) {
   return {std::move(left), std::move(right), std::move(parent.histogram)};
 }
 
-// What is on one side of a split on a monotone column must stay there, however it is split again:
-// no leaf goes beyond the middle between the steps that the two children would take as leaves.
+// Values on one side of a split on a monotone column must stay on that side, however the children
+// are split again: no leaf goes beyond the midpoint between the steps that the two children would
+// take as leaves.
 std::pair<StepBounds, StepBounds> Grower::bounds_of_children(const GrowingTree& tree,
                                                              const OpenNode& parent,
                                                              const WideSum& left_total) const {
@@ -341,7 +342,7 @@ double Grower::curvature(const GrowingTree& tree, const WideSum& total) const {
   return static_cast<double>(total.curvature()) * tree.rules.curvature_unit;
 }
 
-// How far a leaf with these examples moves a score, before the learning rate.
+// The value of a leaf with these examples, before the learning rate.
 double Grower::step(const GrowingTree& tree, const WideSum& total, double weight,
                     const StepBounds& bounds) const {
   const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
@@ -361,8 +362,8 @@ SharedTree Grower::plant_shared(const Examples& examples, int output, uint64_t k
   return shared;
 }
 
-// All nodes at once where all will be split in the end; and the one that comes next, as in `grow`,
-// where that depends on other nodes, or draws of features on the order of the nodes.
+// Splits all open nodes at once if all will be split in the end. Otherwise, and if the features
+// that are drawn depend on the order of the nodes, splits only the next one, as in `grow`.
 void Grower::advance(SharedTree& shared) {
   GrowingTree& tree = shared.tree;
   Frontier& frontier = shared.frontier;

@@ -34,13 +34,13 @@ class GrowerPool {
   std::vector<std::unique_ptr<Grower>> idle_;
 };
 
-// Grows trees one after another; each thread has its own. The frontier decides which node is split
-// next; each step partitions one node, counts examples, and finds the splits of the nodes that are
-// new. Idle threads share the work of large nodes; a small node and its whole branch are grown by
+// Grows trees one after another; each thread has its own grower. The frontier decides which node is
+// split next; each step partitions one node, counts examples, and finds the splits of the new
+// nodes. Idle threads share the work of large nodes; a small node and its whole branch are grown by
 // one thread.
 class Grower {
  public:
-  // All but the pool of memory outlive this.
+  // All arguments except for the memory pool outlive this.
   Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
          const UnitBits& unit_bits, const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers,
          Crew& crew, Stop& stop);
@@ -48,11 +48,11 @@ class Grower {
   GrownTree grow(const Examples& examples, int output, uint64_t key);
   GrownTree grow(const ContextExamples& examples, int output, uint64_t key);
 
-  // The same in steps, for examples that several workers have. A tree that is planted has a root;
-  // `advance` splits nodes and counts the examples of their children, `accept` finds the splits of
-  // these. A tree without counts after `advance` is complete.
-  // Whether all nodes of a level are counted together, and numbered in another order than in
-  // `grow`.
+  // The same in steps, for examples that are divided among several workers. `plant_shared` makes a
+  // tree with a root; `advance` splits nodes and counts the examples of their children, `accept`
+  // finds the splits of these. A tree without counts after `advance` is complete.
+  // Whether all nodes of a level are counted together, which numbers them in another order than
+  // `grow` does.
   static bool grows_by_level(const GrowthRules& rules);
   SharedTree plant_shared(const Examples& examples, int output, uint64_t key, const Units& units);
   void advance(SharedTree& tree);

@@ -19,13 +19,13 @@
 
 namespace hedgerow {
 
-// Arrays for examples of a tree: for all of them, or for those of the nodes below a question about
-// contexts, which have positions in common with other nodes.
+// Arrays for examples of a tree: for all of them, or for those of the nodes below a split on
+// contexts, which share positions with other nodes.
 struct Space {
-  // Those of a node stand together in one of the two, in order, and it has as many places in the
-  // other, which is its spare one.
+  // The positions of a node are contiguous in one of the two arrays, in order; the same number of
+  // places in the other is its spare room.
   PooledArray<int32_t> positions, spare;
-  PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
+  PooledArray<uint8_t> goes_left;  // by example, for the node that is partitioned
   PooledArray<Sum> sums;           // (N,) by position
   PooledArray<float> joint;        // (N,) by position: ContextRows::fill_joint, where needed
 
@@ -42,25 +42,25 @@ struct Space {
 struct OpenNode {
   int32_t node = 0;
   int depth = 0;
-  int64_t first = 0;               // place of its examples among those of the space
+  int64_t first = 0;               // place of its first example in the arrays of the space
   std::span<int32_t> positions{};  // of its examples
   std::span<int32_t> spare{};      // room for as many
   WideSum total{};
   std::shared_ptr<Space> space{};                // where its examples are
   std::shared_ptr<DividedExamples> parts{};      // its examples; null: they are whole
   std::vector<int32_t> contexts{};               // of its examples, if the tree splits on them
-  std::shared_ptr<const DividedRows> divided{};  // what they have there, null: as at the root
+  std::shared_ptr<const DividedRows> divided{};  // their sums there; null: as at the root
   StepBounds bounds{};
-  std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
+  std::vector<int32_t> branch{};  // columns split on above it, if these limit its splits
   Split split{};
   std::unique_ptr<Histogram> histogram{};
 
   int64_t n_examples() const { return std::ssize(positions); }
 };
 
-// The nodes whose splits are known, and which of them is split next. Best first, that of the
-// largest gain, among equals the oldest. If all will be split in the end, the youngest: then few
-// histograms are open at a time.
+// The nodes whose splits are known, in the order in which they are split. Best first: the one with
+// the largest gain is next, among equals the oldest. If all will be split in the end, the youngest
+// is next, so that few histograms exist at a time.
 class Frontier {
  public:
   explicit Frontier(bool best_first) : comes_later_{best_first} {}
@@ -95,7 +95,7 @@ class Frontier {
 struct GrowingTree {
   uint64_t key;
   SplitRules rules;
-  std::shared_ptr<const ContextRows> rows;  // null: it does not ask about contexts
+  std::shared_ptr<const ContextRows> rows;  // null: it does not split on contexts
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
   GrownTree nodes{};
@@ -108,18 +108,20 @@ struct GrowingTree {
 
 // The nodes whose splits are found next: a root, or two siblings.
 struct Pending {
-  OpenNode counted;                        // its histogram is made from its examples, or is there,
-  std::optional<OpenNode> sibling{};       // that of its sibling
-  std::unique_ptr<Histogram> of_parent{};  // from their parent's by subtraction
+  // The histogram of `counted` is made from its examples, unless it exists already; that of its
+  // sibling by subtraction from their parent's.
+  OpenNode counted;
+  std::optional<OpenNode> sibling{};
+  std::unique_ptr<Histogram> of_parent{};
 };
 
-// A tree whose examples several workers have, between what they count together.
+// A tree whose examples are divided among several workers, between two joint counts.
 struct SharedTree {
   GrowingTree tree;
   Frontier frontier{false};
   std::vector<Pending> pending{};
-  std::vector<int64_t> counted{};  // what this worker has counted in them, then all workers
-  bool is_root = true;             // what is pending
+  std::vector<int64_t> counted{};  // sums of this worker, then of all workers
+  bool is_root = true;             // whether the root is pending
 };
 
 }  // namespace hedgerow

@@ -21,7 +21,7 @@ struct Surrogate {
   bool operator==(const Surrogate&) const = default;
 };
 
-// A tree node. Children come after their parent and side by side.
+// A tree node. Siblings are adjacent, and come after their parent.
 struct TreeNode {
   int32_t column = -1;  // -1: a leaf
   int32_t offset = 0;

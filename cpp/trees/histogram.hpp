@@ -13,8 +13,10 @@ namespace hedgerow {
 // Examples of one node of a tree.
 struct NodeExamples {
   std::span<const int32_t> positions;
-  const Sum* sums;            // (N,) of the tree's examples, by position,
-  bool are_in_order = false;  // or (n,) of these, one after the other: without a window only
+  // (N,) by position, for all examples of the tree; or, if are_in_order, (n,) in the order of
+  // `positions`, which is possible only without a window.
+  const Sum* sums;
+  bool are_in_order = false;
 
   Sum sum(int64_t i) const { return sums[are_in_order ? i : positions[i]]; }
   NodeExamples part(int64_t begin, int64_t end) const {
@@ -34,8 +36,8 @@ template <class AnySum>
 struct BinSums {
   std::vector<AnySum> full;             // (n_full_bins,) of TreeData
   std::vector<SlotSum<AnySum>> sparse;  // of the slots that have examples, by place
-  // (n_offsets,) examples whose window ends before that offset; zeros where it is not needed, as
-  // all columns are full and none misses values
+  // (n_offsets,) sums of the examples whose window ends before that offset; zeros if they are not
+  // needed, because all columns are full and none has missing values
   std::vector<AnySum> outside;
   std::vector<AnySum> contexts;  // (n_contexts,) if the tree splits on them, filled by the grower
   bool operator==(const BinSums&) const = default;
@@ -44,8 +46,8 @@ struct BinSums {
 // All histograms of a tree are of one kind.
 using Histogram = std::variant<BinSums<Sum>, BinSums<WideSum>>;
 
-// Turns the histogram of a parent into that of the child that was not counted. The slots of the
-// counted one are those of its parent; afterwards both have only slots with examples.
+// Turns the histogram of a parent into that of the child that was not counted. The slots of
+// `counted` are those of the parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
 
 // Adds the sums of other examples with the same slots.

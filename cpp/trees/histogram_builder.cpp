@@ -14,15 +14,15 @@ namespace {
 
 constexpr size_t kAhead = 16;               // examples whose entries are fetched early
 constexpr int64_t kBatch = 1 << 11;         // examples whose entries are counted at a time
-constexpr int64_t kWorthSharing = 1 << 16;  // additions that are worth the help of a thread
+constexpr int64_t kWorthSharing = 1 << 16;  // additions that make another thread worthwhile
 constexpr int64_t kShared = 1 << 12;        // examples that a thread takes at a time
 
-// Examples with the bytes of their windows: where they lie, or in `edges` where a window ends
-// early. Below the root of a tree, rows and sums lie apart. While the examples of one batch are
-// counted, those of the next are fetched into the second-level cache: requests for the first-level
-// cache, of which fewer can be under way, would keep additions waiting. Wide rows are counted in
-// several runs of columns: batches are larger then, as each run brings its histogram back into the
-// first-level cache, and too large for the second-level cache.
+// Examples with the bytes of their windows, which are read in place, or copied to `edges_` where a
+// window ends early. Below the root of a tree, rows and sums are scattered in memory. While the
+// examples of one batch are counted, those of the next are fetched into the second-level cache:
+// requests for the first-level cache, of which fewer can be under way, would keep additions
+// waiting. Wide rows are counted in several runs of columns: batches are larger then, as each run
+// brings its histogram back into the first-level cache, and too large for the second-level cache.
 template <class AnySum>
 class Batch {
  public:
@@ -32,7 +32,7 @@ class Batch {
         has_one_run_(data.full_runs().size() == 1),
         n_soon_(has_one_run_ ? 4 : 16) {}
 
-  // The number of examples of the next batch, of so many that are left.
+  // The number of examples in the next batch, if n_left are left.
   int64_t next_size(int64_t n_left) const {
     return std::min<int64_t>(n_left, has_one_run_ ? kMaxSize / 4 : kMaxSize);
   }
@@ -77,7 +77,7 @@ class Batch {
   static constexpr size_t kTogether = 16;  // fetched at a time
   static constexpr size_t kMaxSize = 1 << 11;
 
-  // Not a call: compilers leave out calls without an effect that they know of.
+  // Always inlined: compilers may drop a call that has no effect known to them.
   HEDGEROW_INLINE void fetch(const NodeExamples& examples, size_t i,
                              const TreeData::FullRun& run) const {
     const BinTable& bins = data_.bins();
@@ -122,7 +122,7 @@ class Batch {
   std::vector<uint8_t> edges_;
 };
 
-// Adds examples to the slots at which they have entries, of which so many stand together.
+// Adds examples to the slots at which they have entries, `together` entries at a time.
 template <int together, class AnySum>
 void count_slots(const TreeData& data, const NodeExamples& examples, AnySum* slots,
                  std::vector<AnySum>& outside) {
@@ -153,7 +153,7 @@ void count_slots(const TreeData& data, const NodeExamples& examples, AnySum* slo
   for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = AnySum{};
 }
 
-// The same where they are bits; windows that end early are counted by their lists.
+// The same where entries are bits; windows that end early are counted by their lists.
 template <class AnySum>
 void count_bits(const TreeData& data, const NodeExamples& examples, AnySum* slots,
                 std::vector<AnySum>& outside) {
@@ -221,7 +221,7 @@ void BinCounter<AnySum>::fill_full(const NodeExamples& examples, std::vector<Any
   std::deque<PieceQueue> queues;  // of each part
   for (int64_t part = 0; part < n_parts; ++part)
     queues.emplace_back(n_examples, n_pieces > 1 ? kShared : n_examples);
-  // Where most rows are read, the processor fetches them by itself.
+  // If most rows are read, the processor prefetches them by itself.
   const bool fetches = 2 * n_examples < data_.bins().n_positions;
   crew_.share(n_parts * n_pieces, [&](int64_t task) {
     const int64_t part = task % n_parts, piece = task / n_parts;

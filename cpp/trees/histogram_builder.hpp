@@ -14,13 +14,13 @@
 
 namespace hedgerow {
 
-// Counts examples bin by bin. Threads that are idle help.
+// Counts examples bin by bin. Idle threads help.
 template <class AnySum>
 class BinCounter {
  public:
   BinCounter(const TreeData& data, Crew& crew, Stop& stop);
 
-  // All sums but those of contexts; those of a child need the slots of its parent.
+  // Fills all sums except for those of contexts. The sums of a child need the slots of its parent.
   void fill(const NodeExamples& examples, const BinSums<AnySum>* of_parent,
             BinSums<AnySum>& histogram);
 
@@ -34,7 +34,8 @@ class BinCounter {
   const TreeData& data_;
   Crew& crew_;
   Stop& stop_;
-  // (n_offsets * n_slots,), all zero between calls: the first of this thread, others for helpers
+  // (n_offsets * n_slots,), all zero between calls: the first is for this thread, the others are
+  // for helpers
   std::vector<std::vector<AnySum>> slots_;
   WindowCounter<AnySum> windows_;
   std::vector<std::vector<AnySum>> apart_;  // (n_full_bins,) each: what helpers count
@@ -47,7 +48,7 @@ class HistogramBuilder {
   HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop, bool is_wide);
 
   // Counts the examples of a node. The slots are those that have examples, or for a child all those
-  // of its parent, in order, so that what several have counted can be added up slot by slot.
+  // of its parent, in order, so that the counts of several workers can be added up slot by slot.
   std::unique_ptr<Histogram> count(const NodeExamples& examples, const Histogram* of_parent);
   // Takes a histogram, or null, for reuse.
   void give_back(std::unique_ptr<Histogram> histogram);

@@ -22,7 +22,7 @@ bool LeafMasks::suits(const TreeArrays& trees, int32_t n_dense) {
   return asks;
 }
 
-// Lists what every split rules out, and puts it in order.
+// Lists what every split rules out, and sorts the lists.
 class LeafMasks::Builder {
  public:
   Builder(LeafMasks& masks, int32_t n_dense)
@@ -41,7 +41,7 @@ class LeafMasks::Builder {
     bool is_certain;
     Hit hit;
 
-    // Hits that are made together, all or none, are the same; certain ones come first.
+    // Hits that always apply together compare equal, and are merged; certain ones come first.
     auto order() const {
       return std::tuple(list, !is_certain, hit.tree, hit.test.limit, hit.test.shift,
                         hit.default_left);
@@ -224,7 +224,7 @@ class LeafMasks::Walk {
   const BinTable& bins_;
   const Room& room_;
   ScoreTable table_;
-  std::vector<uint64_t> masks_;  // leaves that are left, by tree of the group
+  std::vector<uint64_t> masks_;  // leaves that remain, by tree of the group
   std::vector<Entry> entries_;   // of the positions of a block, one after another
   size_t entry_offsets_[kWalkBlock + 1];
 };

@@ -7,11 +7,11 @@
 namespace hedgerow {
 
 enum class MissingMethod : uint8_t {
-  kLearned,     // they go the way that gains more
-  kFractional,  // both ways, by the weights of those that are known
-  kSurrogate,   // the way that a similar split sends them
-  kImpute,      // where a value of their column goes
-  kIndicator,   // the same, and there may be a split between them and all others
+  kLearned,     // they go the way with the larger gain
+  kFractional,  // both ways, in proportion to the weights of known values
+  kSurrogate,   // the way in which a similar split sends them
+  kImpute,      // where a given bin of their column goes, see `fills`
+  kIndicator,   // the same, but a split may separate them from all others
 };
 
 struct MissingRules {

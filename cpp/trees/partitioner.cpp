@@ -14,7 +14,7 @@ namespace hedgerow {
 namespace {
 
 // Copies positions to the left, to the right or to both, all in order: is_left(i) and is_right(i)
-// say where the i-th goes.
+// tell where the i-th goes.
 template <class IsLeft, class IsRight>
 void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const IsRight& is_right,
                 int32_t* left, int32_t* right) {
@@ -23,7 +23,8 @@ void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const
   const int64_t n = std::ssize(positions);
   for (int64_t begin = 0; begin < n; begin += kTogether) {
     const int64_t end = std::min(begin + kTogether, n);
-    // Each is written to both sides and kept on the right one: there is no branch to mispredict.
+    // Each is written to both sides and kept where it should be, so there is no branch to
+    // mispredict.
     int64_t n_left = 0, n_right = 0;
     for (int64_t i = begin; i < end; ++i) {
       lefts[n_left] = rights[n_right] = positions[i];
@@ -82,7 +83,7 @@ Children Partitioner::make_leaves(GrowingTree& tree, const OpenNode& parent) {
   return {OpenNode{.total = left}, OpenNode{}};
 }
 
-// The share of missing values that go left: that of the known ones.
+// The share of missing values that go left: the same as that of known values.
 double Partitioner::note_fraction(GrowingTree& tree, const OpenNode& parent) {
   return tree.nodes[parent.node].fraction =
              static_cast<float>(static_cast<double>(parent.split.left.curvature()) /
@@ -106,7 +107,7 @@ class Partitioner::SharedParts {
         parent_(parent),
         before_((parent.n_examples() + kPieceSize - 1) / kPieceSize + 1) {}
 
-  // Those of the piece that begins at an example.
+  // The counts of the piece that begins at an example.
   Counts& of_piece(int64_t begin) { return before_[begin / kPieceSize + 1]; }
 
   // Copies positions once all pieces are counted; is_left(i, t) says whether the i-th example,
@@ -146,10 +147,10 @@ class Partitioner::SharedParts {
  private:
   Partitioner& partitioner_;
   const OpenNode& parent_;
-  std::vector<Counts> before_;  // (n_pieces + 1,) each piece's, in the end of all before it
+  std::vector<Counts> before_;  // (n_pieces + 1,) by piece, later summed over the pieces before
 };
 
-// The children of a node in one pass, where no thread is idle: examples on the right move up in
+// The children of a node in one pass, used if no thread is idle: examples on the right move up in
 // their array, those on the left go to the spare one.
 Children Partitioner::part_alone(const OpenNode& parent) {
   const Sides sides(data_, parent.split, false);
@@ -192,8 +193,8 @@ std::vector<int64_t> Partitioner::mark_sides(const OpenNode& parent, bool leaves
   return n_left;
 }
 
-// The children of a node whose examples are marked, with this many on the left in each piece of
-// them. Partitioned examples are where there was room.
+// The children of a node whose examples are marked, with this many on the left in each piece. The
+// partitioned examples are in what was the spare room.
 Children Partitioner::part_marked(const OpenNode& parent,
                                   const std::vector<int64_t>& n_left_of_pieces,
                                   const WideSum& left_total) {
@@ -236,8 +237,8 @@ Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& 
   return {std::move(left), std::move(right)};
 }
 
-// The children of a node by a question about a column that misses values: these go both ways,
-// this share of them to the left.
+// The children of a node by a split on a column with missing values, which go both ways, this share
+// of them to the left.
 Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode& parent,
                                         double share) {
   if (tree.rows != nullptr) return divide_rows(tree, parent, share);
@@ -256,7 +257,7 @@ Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode&
   return {std::move(left), std::move(right)};
 }
 
-// The examples of a node, which may be whole.
+// The parts of a node's examples, which may all be whole.
 std::shared_ptr<DividedExamples> Partitioner::parts_of(const OpenNode& node) {
   if (node.parts != nullptr) return node.parts;
   const auto parts = std::make_shared<DividedExamples>(pool_, node.n_examples());
@@ -272,7 +273,7 @@ std::shared_ptr<DividedExamples> Partitioner::parts_of(const OpenNode& node) {
   return parts;
 }
 
-// The same where examples are rows, each context of which is divided like an example of its own.
+// The same where examples are rows: each context of a row is divided like a separate example.
 Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& parent, double share) {
   mark_sides(parent, true);
   const uint8_t* marks = parent.space->goes_left.data() + parent.first;
@@ -301,8 +302,8 @@ Children Partitioner::divide_rows(const GrowingTree& tree, const OpenNode& paren
   return {std::move(left), std::move(right)};
 }
 
-// The same for any such node: left_of(i, t, sum) is what goes left of the sum of the i-th example,
-// which is at position t.
+// The children of a node whose examples may go both ways: left_of(i, t, sum) is the part of the
+// i-th example's sum that goes left; t is its position.
 template <class LeftOf>
 Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
                                 const LeftOf& left_of) {
@@ -325,8 +326,8 @@ Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
                     [&](int64_t, int32_t t) { return !sums[t].is_empty(); });
 }
 
-// The children of a node by a question about a column: where it is missing, surrogates answer.
-// The child with fewer known values has a histogram, unless both are leaves.
+// The children of a node by a split on a column; where the value is missing, surrogates decide.
+// Unless both are leaves, the child with fewer known values already has its histogram.
 Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& parent,
                                          bool are_leaves) {
   std::vector<int64_t> n_left = mark_sides(parent, true);
@@ -389,7 +390,7 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
 }
 
 // Copies a node's positions to its spare room, those that go left first, both sides in order;
-// returns how many go left. So many do in each piece of them.
+// returns how many go left. n_left_of_pieces: how many go left in each piece.
 size_t Partitioner::partition(const OpenNode& parent,
                               const std::vector<int64_t>& n_left_of_pieces) {
   const uint8_t* goes_left = parent.space->goes_left.data() + parent.first;

@@ -26,10 +26,10 @@ void fill_joint(const ContextRows& rows, std::span<const int32_t> positions,
 // Left and right.
 using Children = std::pair<OpenNode, OpenNode>;
 
-// Each thread has its own, and those that are idle help.
+// Each thread has its own partitioner; idle threads help.
 class Partitioner {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   Partitioner(const TreeData& data, const MissingRules& missing,
               const std::shared_ptr<MemoryPool>& pool, HistogramBuilder& builder,
               FeatureChoice& choice, Crew& crew, Stop& stop)
@@ -41,10 +41,10 @@ class Partitioner {
         crew_(crew),
         stop_(stop) {}
 
-  // The children of a node by its split: where their examples are, and what those on the left add
-  // up to. What missing values do is noted in the tree.
+  // The children of a node by its split, with the places of their examples, and the sum of those on
+  // the left. Where missing values go is recorded in the tree.
   Children part(GrowingTree& tree, const OpenNode& parent);
-  // The same without their examples.
+  // The same, without the examples of the children.
   Children make_leaves(GrowingTree& tree, const OpenNode& parent);
 
  private:

@@ -37,7 +37,7 @@ class PositionLanes::Builder {
       tree.first_value = static_cast<int64_t>(lanes_.values_.size());
       tree.output = arrays_.outputs[i];
       add_nodes(arrays_.tree_offsets[i], arrays_.tree_offsets[i + 1], tree);
-      // The rows of the tree before are there still.
+      // The rows of the tree before are still valid.
       if (repeats_splits(arrays_, i)) {
         lanes_.splits_.resize(tree.first_split);
         tree.end_of_leaves = tree.end_split = tree.first_split;
@@ -47,8 +47,8 @@ class PositionLanes::Builder {
   }
 
  private:
-  // Splits whose children are both leaves come first. Children come after their parent, so from the
-  // last node to the first.
+  // Splits whose children are both leaves come first. Children come after their parent, so nodes
+  // are added from the last to the first.
   void add_nodes(int64_t first, int64_t end, Tree& tree) {
     rows_.resize(end - first);
     for (int64_t n = end - 1; n >= first; --n) {
@@ -88,7 +88,7 @@ class PositionLanes::Builder {
     const int32_t column = arrays_.columns[node], offset = arrays_.offsets[node];
     const bool outside_left = arrays_.outside_left[node] != 0;
     const BinTest test = bin_test(arrays_, node);
-    // All bins go left, and so no byte is left for the right.
+    // All bins go left, so there is no byte for positions outside that go right.
     if (test.limit == 255 && !outside_left) return {{-1, offset, 1}, 0, 0};
     const int outside = offset == 0 ? 0 : test.shift - (outside_left ? 0 : 1);
     return {{column, offset, static_cast<uint8_t>(outside)}, test.shift, test.limit};
@@ -158,7 +158,7 @@ void PositionLanes::Block::copy_bins(const BinTable& bins, int64_t begin, int64_
   const uint8_t* rows = bins.dense + first * n_dense;
   const auto& places = lanes_.places_;
   for (size_t i = 0, next = 0; i < places.size(); i = next) {
-    // Columns in use that stand close together are copied in one tile, with those between them.
+    // Columns in use that are close together are copied in one tile, with those between them.
     const int64_t tile = first_of_tile(lanes_.columns_[places[i]], n_dense);
     const int64_t end_tile = std::min(tile + kTileColumns, n_dense);
     while (next < places.size() && lanes_.columns_[places[next]] < end_tile) ++next;
@@ -175,7 +175,7 @@ void PositionLanes::Block::copy_bins(const BinTable& bins, int64_t begin, int64_
   }
 }
 
-// Bytes of what is asked about, feature by feature. Lanes from `end` on hold anything.
+// Fills in the bytes that splits test, feature by feature. Lanes from `end` on may hold anything.
 void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_t end) {
   Row* next = features_.data();
   for (const Feature& feature : lanes_.features_) {

@@ -8,7 +8,7 @@
 
 namespace hedgerow {
 
-inline constexpr int64_t kWalkBlock = 128;  // positions that walk together
+inline constexpr int64_t kWalkBlock = 128;  // positions that are walked together
 
 // What to add to, and how much each tree adds.
 struct ScoreTable {
@@ -19,7 +19,7 @@ struct ScoreTable {
 };
 
 // Calls walk(begin, end) for all blocks of positions, whose rows of `out` hold the scores by then;
-// each thread has a walk of its own by make_walk().
+// each thread has its own walk, made by make_walk().
 template <int64_t kBlock = kWalkBlock, class MakeWalk>
 void walk_blocks(int64_t n_positions, const ScoreTable& table, int n_threads, Stop& stop,
                  const MakeWalk& make_walk) {

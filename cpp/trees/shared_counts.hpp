@@ -9,9 +9,9 @@
 
 namespace hedgerow {
 
-// Appends the sums of a node's histogram: a number for a Sum, two for a WideSum. Those of a root
-// have a place for every slot, as workers see different ones, and are followed by the node's total.
-// Below they are those of the slots of the parent.
+// Appends the sums of a node's histogram: one number for a Sum, two for a WideSum. Those of a root
+// include every slot, since workers see different ones, and are followed by the node's total. Those
+// of other nodes include the slots of the parent.
 void add_counts(const TreeData& data, const OpenNode& node, bool is_root,
                 std::vector<int64_t>& counts);
 

@@ -20,8 +20,8 @@ class SharedGrowth {
                int n_threads, Stop& stop);
   SharedGrowth(const SharedGrowth&) = delete;
 
-  // The counts of this worker for all nodes whose splits are found next, of all trees; empty if
-  // they are complete.
+  // The counts of this worker for all nodes of all trees whose splits are found next; empty if the
+  // trees are complete.
   std::vector<int64_t> propose(int n_threads, Stop& stop);
   // Takes the sums over all workers of the output of propose(), and finds the splits.
   void accept(std::span<const int64_t> sums, int n_threads, Stop& stop);
@@ -38,7 +38,7 @@ class SharedGrowth {
   UnitBits unit_bits_;
   std::shared_ptr<MemoryPool> pool_;
   bool is_opposite_;
-  std::vector<SharedTree> trees_;  // of the outputs, except for the first if that is the opposite
+  std::vector<SharedTree> trees_;  // by output, without the first if it is the opposite
 };
 
 }  // namespace hedgerow

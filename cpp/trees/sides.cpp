@@ -24,7 +24,7 @@ HEDGEROW_EIGHT_WIDE std::array<size_t, 3> copy_sixteens(const int32_t* positions
     const __mmask16 left = _mm_cmpeq_epi8_mask(sides, _mm_set1_epi8(kLeftSide));
     const __mmask16 none = _mm_cmpeq_epi8_mask(sides, _mm_set1_epi8(kNoSide));
     const auto right = static_cast<__mmask16>(~(left | none));
-    // There is room for sixteen, as no side has more than i so far.
+    // There is room for sixteen, since no side has more than i so far.
     _mm512_storeu_si512(of_sides[kRightSide] + n_right, _mm512_maskz_compress_epi32(right, own));
     _mm512_storeu_si512(of_sides[kLeftSide] + n_left, _mm512_maskz_compress_epi32(left, own));
     _mm512_storeu_si512(of_sides[kNoSide] + n_none, _mm512_maskz_compress_epi32(none, own));

@@ -23,7 +23,7 @@ class Sides {
               split.outside_left ? kLeftSide : kRightSide) {
     if (leaves_out) of_bins_[0] = kNoSide;
   }
-  // Neither missing values nor what is outside have a side.
+  // Neither missing values nor positions outside have a side.
   Sides(const TreeData& data, const Surrogate& surrogate)
       : Sides(data, surrogate.column, surrogate.offset, surrogate.left_bins, kNoSide) {
     of_bins_[0] = kNoSide;
@@ -38,9 +38,9 @@ class Sides {
     });
   }
 
-  // Copies positions to the left and to the right, in order, and returns how many go left. Each
-  // goes to both and is kept where it should: there is no branch to be guessed wrong. `right` may
-  // be where they are, or before. Not where some have no side.
+  // Copies positions to the left and to the right, in order, and returns how many go left. Each is
+  // written to both and is kept where it should be, so there is no branch to mispredict. `right`
+  // may be the array of the positions itself, or begin before it. All must have a side.
   int64_t part(std::span<const int32_t> positions, int32_t* left, int32_t* right) const {
     return with_side_of([&](auto side_of) {
       int64_t n_left = 0, n_right = 0;
@@ -81,8 +81,8 @@ class Sides {
   const TreeData& data_;
   int32_t column_;
   int offset_;
-  Side outside_;                      // of what is beyond the ends of a sequence
-  std::array<uint8_t, 256> of_bins_;  // as many as the column has
+  Side outside_;                      // of positions beyond the ends of a sequence
+  std::array<uint8_t, 256> of_bins_;  // by bin of the column
 };
 
 // Lists which of n examples, at most 2^16, have this side, and returns how many do.

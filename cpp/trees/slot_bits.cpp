@@ -16,7 +16,7 @@
 namespace hedgerow {
 namespace {
 
-// Word w of those of a position's window; kWindow: they do not begin where a word does.
+// Word w of those of a position's window; kWindow: the bits of a window may begin within a word.
 template <bool kWindow>
 HEDGEROW_INLINE uint64_t word_at(const SlotBits& bits, int64_t position, int64_t w) {
   const int64_t first = (position - bits.before) * bits.row_bits;
@@ -28,7 +28,7 @@ HEDGEROW_INLINE uint64_t word_at(const SlotBits& bits, int64_t position, int64_t
 
 #ifdef HEDGEROW_HAS_CLONES
 
-// Words of slots, which are added to: those of a Sum, or every other one of a WideSum.
+// The words of slots that are added to: those of a Sum, or every other word of a WideSum.
 struct PackedWords {
   static int64_t amount(Sum sum) { return std::bit_cast<int64_t>(sum); }
 };
@@ -56,8 +56,9 @@ HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m128i two_words_at(const SlotBits& bits, i
                       _mm_sll_epi64(next, _mm_sub_epi64(_mm_cvtsi64_si128(64), shift)));
 }
 
-// The bits of four positions, each given by two words, for every bit side by side: lane c has those
-// of bits c, c + 4, c + 8 and so on of the first words, lane 4 + c those of the second ones.
+// Interleaves the bits of four positions, each given by two words, so that the same bit of all four
+// is contiguous: lane c has bits c, c + 4, c + 8 and so on of the first words, lane 4 + c those of
+// the second ones.
 HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i interleave(__m128i a, __m128i b, __m128i c, __m128i d) {
   constexpr int kOnes = 0x55555555, kTwos = 0x33333333;
   const __m512i keep_ones =
@@ -111,7 +112,7 @@ HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
     };
     const __m512i subsets = interleave(read(0), read(1), read(2), read(3));
     for (int w = 0; w < together; ++w) {
-      // Of slots c and c + 4 in lanes c and c + 4, and so on, four bits each.
+      // Four bits each: of slots c and c + 4 in lanes c and c + 4, and so on.
       __m512i own = w == 0 ? _mm512_shuffle_i64x2(subsets, subsets, 0b01000100)
                            : _mm512_shuffle_i64x2(subsets, subsets, 0b11101110);
       own = _mm512_srlv_epi64(own, _mm512_set_epi64(4, 4, 4, 4, 0, 0, 0, 0));

@@ -8,10 +8,10 @@
 namespace hedgerow {
 
 // The slots at which positions have entries, as bits: those of a row, then those of the next one,
-// so that the bits of a window stand side by side.
+// so that the bits of a window are contiguous.
 struct SlotBits {
   static constexpr int64_t kMoreWords = 2;
-  const uint64_t* words;  // and so many more than the rows have
+  const uint64_t* words;  // those of the rows, and kMoreWords more
   int64_t row_bits;       // from a row to the next: without a window a multiple of 64
   int before;             // rows of a window before its position
   int64_t n_words;        // of a window

@@ -80,7 +80,7 @@ class NodeSearch {
       const TreeData::FullFeature& feature = data_.full_features()[f];
       if (!allows(feature.column, feature.offset)) continue;
       const AnySum* bins = histogram_.full.data() + feature.base;
-      // In a column without missing values bin 0 is what lies outside.
+      // In a column without missing values, bin 0 has the positions outside.
       const AnySum outside = data_.may_miss(feature.column)
                                  ? histogram_.outside[data_.windows().number(feature.offset)]
                                  : bins[0];
@@ -103,10 +103,10 @@ class NodeSearch {
             fills.empty() ? uint8_t{0} : fills[column]};
   }
 
-  // Where the window reaches beyond the sequence, all sparse columns with known values offer the
-  // same split. Only the first of them has to be searched, since it is chosen among equals; if it
-  // has entries, look_at_sparse does that. A monotone column may have to reject splits that others
-  // allow.
+  // Where the window reaches beyond the sequence, all sparse columns with known values have the
+  // same split, between positions inside and outside. Only the first of them has to be searched,
+  // since it is chosen among equals; if it has entries, look_at_sparse does that. A monotone column
+  // may have to reject splits that others allow.
   void look_at_edges(Search& search) const {
     const BinTable& table = data_.bins();
     const auto is_typical = [&](int32_t column) {
@@ -140,7 +140,7 @@ class NodeSearch {
     return (has_missing ? entry->sum : AnySum{}) != total_ - histogram_.outside[o];
   }
 
-  // Columns of two bins are collected and processed many at a time.
+  // Columns with two bins are collected and processed many at a time.
   void look_at_sparse(Search& search) const {
     const std::vector<SlotSum<AnySum>>& slots = histogram_.sparse;
     WaitingColumns waiting;
@@ -176,7 +176,7 @@ class NodeSearch {
     return {column, o, first_place, {&slots[first], next - first}};
   }
 
-  // Columns whose cuts are compared together, each of them with one cut or more.
+  // Columns whose cuts are compared together, each with at least one cut.
   struct WaitingColumns {
     struct Column {
       size_t first_slot;
@@ -246,7 +246,7 @@ class NodeSearch {
     std::array<AnySum, 256> bins;
     SplitRules rules = rules_;
     rules.reg_lambda += contexts_->more_lambda;
-    const MissingRules learned;  // that a label is not known is an answer too
+    const MissingRules learned;  // an unknown label is informative too
     rules.missing = &learned;
     Search own(total_, rules, monotone_);
     for (int lag = 0; lag < rows_of_node.n_lags(); ++lag) {

@@ -28,8 +28,8 @@ struct Split {
   bool categorical = false;
   BinSet left_bins{};
   bool outside_left = false;  // whether positions beyond the ends of a sequence go left
-  WideSum left;               // what the examples on the left add up to
-  WideSum known;  // and those that it was found by: all, or those whose value is not missing
+  WideSum left;               // sum of the examples on the left
+  WideSum known;  // of those that it was found by: all, or those whose value is not missing
 
   bool exists() const { return column >= 0; }
 };
@@ -38,8 +38,8 @@ struct SplitRules {
   double reg_lambda;
   double min_child_weight;
   double min_split_gain;
-  double gradient_unit;   // what an Example's gradient of 1 stands for
-  double curvature_unit;  // and its curvature
+  double gradient_unit;   // the gradient that a 1 in a Sum stands for
+  double curvature_unit;  // likewise
   const MissingRules* missing;
 };
 
@@ -47,7 +47,7 @@ struct SplitRules {
 struct NodeContexts {
   const ContextRows* rows;
   std::span<const int32_t> contexts;
-  double more_lambda;  // for splits on labels: their many ways to cut overfit
+  double more_lambda;  // for splits on labels, which overfit since there are many ways to cut
 };
 
 // Steps that the leaves below a node may take.
@@ -78,10 +78,11 @@ struct MonotoneRules {
 //
 // With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
 // -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.
-// Missing values are treated by their rules. Where splits are found by known values alone the sums
-// above are of these, and the minimum weight of a child is of them as a share of all.
+// Missing values are treated by their rules. Where splits are found by known values alone, the sums
+// above are of these; with kFractional, the minimum weight of a child is multiplied by their share
+// of the total weight.
 //
-// `contexts` are null if previous labels may not be asked for. Idle threads of the crew help.
+// `contexts` is null if splits on previous labels are not allowed. Idle threads of the crew help.
 Split find_split(const TreeData& data, const Histogram& histogram, const WideSum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
                  const NodeContexts* contexts, Crew& crew);

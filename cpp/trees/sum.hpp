@@ -34,10 +34,10 @@ class WideSum {
 };
 
 // The same in one number: 2^32 times the gradients plus the curvatures, so that one addition adds
-// both. Both are multiples of small units of each tree's own: sums of integers are exact in any
-// order, so that one histogram minus another is what counting would have given. It holds an example
-// of any tree, and of trees whose units are such that the curvatures of all examples stay below
-// 2^32 and their gradients between -2^31 and 2^31, see UnitBits, any sum of them.
+// both. Both are multiples of small units, chosen for each tree: sums of integers are exact in any
+// order, so that the difference of two histograms is what counting would have given. A Sum holds
+// any single example. It also holds any sum of examples if the units of the tree keep the sum of
+// all curvatures below 2^32 and those of gradients between -2^31 and 2^31, see UnitBits.
 class Sum {
  public:
   Sum() = default;
@@ -63,7 +63,7 @@ class Sum {
   friend Sum operator+(Sum a, Sum b) { return a += b; }
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
   bool operator==(const Sum&) const = default;
-  // This, or zero; without a branch, which would be mispredicted.
+  // This if the condition holds, else zero; without a branch, which would be mispredicted.
   Sum only_if(bool condition) const {
     Sum sum;
     sum.both_ = both_ & -uint64_t{condition};

@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kBlock = SurrogateMethod::kBlock;
 using SurrogateLane = int16_t;
 
-// Finds those `here` whose bins go left, and those that miss theirs, which stay; returns whether
-// there are any of these.
+// Finds the positions `here` whose bins go left, and those whose value is missing, which stay;
+// returns whether there are any of the latter.
 HEDGEROW_CLONES bool ask_bins(const SurrogateLane* HEDGEROW_RESTRICT bins, SurrogateLane cut,
                               const SurrogateLane* HEDGEROW_RESTRICT here,
                               SurrogateLane* HEDGEROW_RESTRICT left,
@@ -27,7 +27,7 @@ HEDGEROW_CLONES bool ask_bins(const SurrogateLane* HEDGEROW_RESTRICT bins, Surro
   return any != 0;
 }
 
-// Asks a surrogate for the positions that are missing still; returns whether there are any left.
+// Applies a surrogate to the positions whose side is still unknown; returns whether any remain.
 HEDGEROW_CLONES bool ask_surrogate(const SurrogateLane* HEDGEROW_RESTRICT bins, SurrogateLane cut,
                                    SurrogateLane if_reversed, SurrogateLane* HEDGEROW_RESTRICT left,
                                    SurrogateLane* HEDGEROW_RESTRICT missing) {
@@ -42,7 +42,8 @@ HEDGEROW_CLONES bool ask_surrogate(const SurrogateLane* HEDGEROW_RESTRICT bins, 
   return any != 0;
 }
 
-// Leaves those `here` that do not go left; returns whether there are any that do, and that do not.
+// Removes from `here` the positions that go left; returns whether any go left, and whether any
+// remain.
 HEDGEROW_CLONES std::pair<bool, bool> take_left(const SurrogateLane* HEDGEROW_RESTRICT left,
                                                 SurrogateLane* HEDGEROW_RESTRICT here) {
   SurrogateLane any_left = 0, any_right = 0;
@@ -103,7 +104,7 @@ void SurrogateMethod::Walk::split(int64_t node, BlockBins<kBlock>& bins, Lane* h
   if (flow.left) open_.push_back(child);
 }
 
-// Moves what goes left; what is outside does.
+// Moves the positions that go left. Those outside always do here; move_outside corrects that.
 SurrogateMethod::Walk::Flow SurrogateMethod::Walk::divide(int64_t node, BlockBins<kBlock>& bins,
                                                           Lane* here, Lane* left) const {
   const TreeArrays& arrays = method_.arrays_;
@@ -118,7 +119,7 @@ SurrogateMethod::Walk::Flow SurrogateMethod::Walk::divide(int64_t node, BlockBin
   return {any_left, any_right};
 }
 
-// By the first surrogate that is known; without any, as the split does.
+// Decides by the first surrogate whose value is known; if there is none, as the split does.
 void SurrogateMethod::Walk::answer_missing(int64_t node, BlockBins<kBlock>& bins, Lane* missing,
                                            Lane* left) const {
   const TreeArrays& arrays = method_.arrays_;

@@ -84,7 +84,7 @@ class SurrogateSearch {
       while (i < all.size() && all[i].place < end) ++i;
       const int32_t offset = data_.windows().offset(o);
       if (!allows(column, offset)) continue;
-      // What has no slot is in the default bin.
+      // Examples without an entry are in the default bin.
       for (int bin = 0; bin <= n_bins; ++bin) lefts_[bin] = rights_[bin] = 0;
       int64_t usual_both = both_inside, usual_one = one_inside;
       for (size_t slot = first; slot < i; ++slot) {
@@ -100,7 +100,7 @@ class SurrogateSearch {
     }
   }
 
-  // Of examples whose window reaches that far.
+  // The weight of examples whose window reaches that far.
   int64_t weight_inside(const CountedExamples& examples, int32_t o) const {
     if (examples.histogram == nullptr) return 0;
     return (examples.total - sums_of(examples).outside[o]).curvature();

@@ -14,7 +14,7 @@ namespace hedgerow {
 
 inline constexpr size_t kMaxSurrogates = 5;  // of a split
 
-// Some examples of a node: their histogram, with the slots of the node's, and what they add up to.
+// Some examples of a node: their histogram, with the slots of the node's histogram, and their sum.
 struct CountedExamples {
   const Histogram* histogram = nullptr;  // null: there are none
   WideSum total{};
@@ -28,18 +28,18 @@ struct DividedNode {
   bool is_left;
 };
 
-// The surrogates of a split on a column, the best first. By examples at which both are known, of a
-// weight W, W_L of which the split sends to the left and W_R to the right, a surrogate that agrees
-// with it on a weight of A has the association (min(W_L, W_R) - (W - A)) / min(W_L, W_R); it has to
-// be above 0. Each feature has the cut, and the orientation, that agree most; categories go where
-// most of their weight goes. `features` may be used, see find_split; columns with a direction may
-// not.
+// The surrogates of a split on a column, the best first. On the examples at which both are known,
+// of total weight W, the split sends W_L to the left and W_R to the right; a surrogate that agrees
+// with it on a weight of A has the association (min(W_L, W_R) - (W - A)) / min(W_L, W_R), which
+// must be above 0. The surrogate on a feature has the cut and the orientation that agree most;
+// categories go where most of their weight goes. `features` may be used, see find_split; columns
+// with a direction may not.
 std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& node,
                                        const Split& split, const uint8_t* features,
                                        const int8_t* directions);
 
-// The sides of positions, by the first surrogate that is not missing there, nor outside; if there
-// is none, by the split's own way of missing values.
+// The sides of positions, by the first surrogate whose value is neither missing nor outside there;
+// if there is none, by the side to which the split itself sends missing values.
 std::vector<uint8_t> find_sides_by(const std::vector<Surrogate>& surrogates, const Split& split,
                                    const TreeData& data, std::span<const int32_t> positions);
 

@@ -10,7 +10,7 @@ namespace {
 
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
 
-// Eight rows of eight floats: row r of `columns` gets what was lane r of all of them.
+// Eight rows of eight floats: row r of `columns` gets lane r of all rows.
 HEDGEROW_INLINE void transpose_rows(const float* rows, int64_t stride, float* columns,
                                     int64_t width) {
   Floats pairs[8], fours[8];
@@ -40,7 +40,7 @@ void transpose_rows(const float* rows, int64_t stride, float* columns, int64_t w
 
 #endif
 
-// Swaps the bits of `b` that are in `mask` with those of `a` that are so much higher.
+// Swaps the bits of `b` in `mask` with the bits of `a` that are `shift` places higher.
 HEDGEROW_INLINE void swap_bits(uint64_t& a, uint64_t& b, int shift, uint64_t mask) {
   const uint64_t different = ((a >> shift) ^ b) & mask;
   a ^= different << shift;

@@ -8,7 +8,7 @@ namespace hedgerow {
 
 inline constexpr int64_t kTileColumns = 8;
 
-// Copies columns 0 to n_columns - 1, kTileColumns at most, of some rows that stand `stride` apart:
+// Copies columns 0 to n_columns - 1, at most kTileColumns, of some rows, `stride` numbers apart:
 // column c goes to columns + c * width.
 template <class Value, class Number>
 void copy_tile(const Value* rows, int64_t stride, int64_t n_rows, int64_t n_columns,
@@ -17,7 +17,7 @@ void copy_tile(const Value* rows, int64_t stride, int64_t n_rows, int64_t n_colu
     for (int64_t r = 0; r < n_rows; ++r) columns[c * width + r] = rows[r * stride + c];
 }
 
-// The same, faster, for kTileColumns of them.
+// The same, but faster, for kTileColumns columns.
 void copy_whole_tile(const float* rows, int64_t stride, int64_t n_rows, float* columns,
                      int64_t width);
 
@@ -33,7 +33,7 @@ inline void copy_tile(const float* rows, int64_t stride, int64_t n_rows, int64_t
 void copy_bytes(const uint8_t* rows, int64_t stride, int64_t n_rows, int64_t n_columns,
                 uint8_t* columns, int64_t width);
 
-// The first column of a tile that holds a column, of n_columns.
+// The first column of a tile that contains this one, of n_columns.
 inline int64_t first_of_tile(int64_t column, int64_t n_columns) {
   return std::max<int64_t>(std::min(column, n_columns - kTileColumns), 0);
 }

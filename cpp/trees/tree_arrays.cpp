@@ -91,7 +91,7 @@ void append(std::vector<T>& values, const std::vector<T>& more) {
   values.insert(values.end(), more.begin(), more.end());
 }
 
-// Those of `more`, without their first, behind the last.
+// Appends `more` without its first number, shifted so that they continue from the last one.
 void append_offsets(std::vector<int64_t>& offsets, const std::vector<int64_t>& more) {
   const int64_t last = offsets.back();
   for (size_t i = 1; i < more.size(); ++i) offsets.push_back(last + more[i]);

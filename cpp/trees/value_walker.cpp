@@ -11,8 +11,8 @@ namespace hedgerow {
 
 ValueWalker::ValueWalker(const TreeArrays& trees) : lanes_(build_lanes(trees)) {}
 
-// In the lanes, the bin of a value is 1 + the number of cuts <= it of those that are requested: as
-// many bins go left as of these cuts are not above the one of a split.
+// In the lanes, the bin of a value is 1 + the number of cuts in use that are <= the value. So at a
+// split, as many bins go left as there are cuts in use up to and including its own.
 PositionLanes ValueWalker::build_lanes(const TreeArrays& trees) {
   std::map<int32_t, std::array<uint8_t, 256>> limits;  // by column and by last bin that goes left
   for (int64_t n = 0; n < trees.n_nodes(); ++n) {
@@ -39,13 +39,14 @@ PositionLanes ValueWalker::build_lanes(const TreeArrays& trees) {
     const auto found = std::find(lanes.columns().begin(), lanes.columns().end(), column.number);
     column.place = static_cast<size_t>(found - lanes.columns().begin());
   }
-  // Of others trees ask only whether they lie outside.
+  // For other columns, trees only test whether a position is outside.
   std::erase_if(columns_,
                 [&](const Column& column) { return column.place == lanes.columns().size(); });
   return lanes;
 }
 
-// A last bin that is the column's last lets all values go left: none is infinite.
+// If the last bin that goes left is the last of the column, all values go left, since none is
+// infinite.
 template <class Number>
 std::vector<Number> ValueWalker::read_cuts(const Cuts& cuts) const {
   std::vector<Number> values;

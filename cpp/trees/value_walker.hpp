@@ -24,18 +24,18 @@ struct ValueTable {
   Cuts cuts;            // of the columns
 };
 
-// Values of a block of positions are binned and walked while they are in the cache, in columns that
-// trees split on only, and by those cuts only that they ask for. Scores are the same bits as those
-// of a walk with all bins.
+// Values of a block of positions are binned and walked while they are in the cache, only in columns
+// that trees split on, and only by the cuts that they use. Scores have the same bits as those of a
+// walk with all bins.
 //
 // Immutable; any number of threads may walk it.
 class ValueWalker {
  public:
-  // Whether trees can be walked in this way: they ask about numbers alone.
+  // Whether trees can be walked in this way: they split only on numbers.
   static bool suits(const TreeArrays& trees) {
     return PositionLanes::suits(trees, std::numeric_limits<int32_t>::max());
   }
-  // Fewer positions than this are sooner binned and walked one by one.
+  // Fewer positions than this are faster to bin and walk one by one.
   static constexpr int64_t kFewest = PositionLanes::kFewest;
 
   explicit ValueWalker(const TreeArrays& trees);
@@ -62,7 +62,7 @@ class ValueWalker {
   int before_ = 0, after_ = 0;
   std::vector<uint8_t> asked_cuts_;  // last bins that go left, ascending within a column
   std::vector<Column> columns_;      // in order of their numbers
-  PositionLanes lanes_;              // for bins by the cuts that are requested
+  PositionLanes lanes_;              // for bins by the cuts in use
 };
 
 }  // namespace hedgerow

@@ -12,7 +12,7 @@ namespace hedgerow {
 namespace {
 
 constexpr int kTogether = 8;       // walks in flight
-constexpr uint8_t kHardShift = 2;  // of a split that its BinTest does not answer
+constexpr uint8_t kHardShift = 2;  // of a split that needs more than a BinTest
 
 // Longest path from the root, in splits.
 int32_t measure_depth(const TreeArrays& trees, int64_t tree, std::vector<int32_t>& depths) {

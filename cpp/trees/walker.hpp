@@ -20,13 +20,13 @@ namespace hedgerow {
 // Immutable; any number of threads may walk it.
 //
 // Where values are missing, trees may be walked by FractionWalker or SurrogateWalker. Otherwise,
-// trees on attributes alone are walked by LeafMasks, whole blocks of positions through trees on
-// dense columns by PositionLanes; all others here, some positions at a time. The scores are the
-// same bits: what differs is how a leaf is found.
+// trees that split only on attributes are walked by LeafMasks, and trees on dense columns by
+// PositionLanes for whole blocks of positions; all others here, some positions at a time. The
+// scores have the same bits: only how a leaf is found differs.
 class Walker {
  public:
-  // `trees` have been checked, and outlive the walker. It is for bins of as many dense columns, and
-  // the same default bins of attributes, as `bins` have.
+  // `trees` have been checked, and outlive the walker. It is for bins with the same number of dense
+  // columns, and the same default bins of attributes, as `bins`.
   Walker(const TreeArrays& trees, const BinTable& bins);
 
   bool fits(const BinTable& bins) const {
@@ -41,7 +41,7 @@ class Walker {
   // Leaves lead to themselves, so that every path of a tree can be walked to the same length.
   struct Node {
     uint32_t feature;
-    BinTest test;  // a shift of 2 if it takes more to answer
+    BinTest test;  // a shift of 2 if the split needs more than a BinTest
     uint16_t left;
   };
   struct Tree {
@@ -58,12 +58,12 @@ class Walker {
   const TreeArrays& arrays_;
   int32_t n_dense_;
   AskedAttributes asked_;
-  // Null unless they walk where values are missing.
+  // Not null if they walk all trees where values are missing.
   std::unique_ptr<const FractionWalker> fractions_;
   std::unique_ptr<const SurrogateWalker> surrogates_;
-  std::unique_ptr<const LeafMasks> masks_;  // null unless trees are walked by it, and nothing else
-  std::unique_ptr<const PositionLanes> lanes_;  // null unless blocks are walked by it
-  bool has_hard_ = false;                       // splits that a BinTest does not answer
+  std::unique_ptr<const LeafMasks> masks_;      // if not null, it walks all trees
+  std::unique_ptr<const PositionLanes> lanes_;  // if not null, it walks whole blocks
+  bool has_hard_ = false;                       // whether any split needs more than a BinTest
   std::vector<Tree> trees_;
   // Features are the bytes of all dense columns in the window, then the attributes in use.
   std::vector<Node> nodes_;

@@ -8,7 +8,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int kMaxLanes = 16;  // then the sums of 256 bins fit the cache next to the processor
+constexpr int kMaxLanes = 16;  // so the sums of 256 bins fit into the first-level cache
 constexpr int64_t kMaxSlots = 1 << 12;
 constexpr int64_t kSequencesPerTask = 64;
 
@@ -129,7 +129,7 @@ void WindowCounter<AnySum>::read_sequences(const NodeExamples& examples, int64_t
   auto next = std::lower_bound(positions.begin(), positions.end(), offsets[begin]);
   for (int64_t s = begin; s < end; ++s) {
     used_[s] = next != positions.end() && *next < offsets[s + 1];
-    if (!used_[s]) continue;                         // nor are its neighbours' zeros needed
+    if (!used_[s]) continue;                         // and the zeros around it are not needed
     AnySum* own = amounts_.data() + (s + 1) * gap_;  // of position 0, if it were in this sequence
     std::fill(own + offsets[s], own + offsets[s + 1], AnySum{});
     for (; next != positions.end() && *next < offsets[s + 1]; ++next)

@@ -11,20 +11,21 @@
 
 namespace hedgerow {
 
-// What stands in a row is seen at offset o by the example o positions before it. So the sums of a
+// The values of a row are seen at offset o by the example o positions before it. So the sums of a
 // bin at all offsets grow by the amounts of consecutive examples, the neighbours of the row: by one
-// addition of vectors, where there would be one of numbers for each offset. All rows are read, also
-// those that no example is near, which pays if the node has many examples.
+// addition of vectors, instead of one addition of numbers for each offset. All rows are read, even
+// those without examples nearby, which is worthwhile if the node has many examples.
 template <class AnySum>
 class WindowCounter {
  public:
   WindowCounter(const TreeData& data, Crew& crew, Stop& stop);
 
   // Whether to count examples in this way is less work than to count one after another. It is for
-  // windows alone: who the children of a row are, that it is an ancestor of, is not looked up.
+  // windows only: the rows that have this one as an ancestor are not looked up.
   bool suits(int64_t n_examples) const;
 
-  // Takes the examples to count; `outside` (n_offsets,) are those whose window ends before.
+  // Takes the examples to count, and fills `outside`, (n_offsets,), with the sums of those whose
+  // window ends before an offset.
   void read(const NodeExamples& examples, std::vector<AnySum>& outside);
   // Writes the sums of full features, (n_full_bins,).
   void count_full(const std::vector<AnySum>& outside, std::vector<AnySum>& sums);
@@ -32,7 +33,8 @@ class WindowCounter {
   void count_sparse(std::vector<AnySum>& slots);
 
  private:
-  // Neighbours that are added at once: the first of them stands `first` behind the first of all.
+  // Neighbours that are added at once: the first of them comes `first` places after the first of
+  // all.
   struct Lanes {
     int first;
     int n;
@@ -44,7 +46,7 @@ class WindowCounter {
     const AnySum* amounts;  // of the neighbours of the first row
   };
 
-  // Which offset a lane is, counted from the first.
+  // The number of the offset that a lane is for, counted from the first.
   int offset_of(const Lanes& lanes, int lane) const {
     return data_.n_offsets() - 1 - lanes.first - lane;
   }

@@ -1,4 +1,5 @@
-// What several workers that grow trees together have to agree on, each with some of the examples.
+// What several workers have to agree on when they grow trees together, each with some of the
+// examples.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +7,12 @@
 
 namespace hedgerow {
 
-// One worker alone, who has all examples.
+// This base class is for a single worker, which has all examples.
 struct Workers {
   virtual ~Workers() = default;
-  // Numbers become their sums over all workers.
+  // Replaces numbers by their sums over all workers.
   virtual void sum(std::span<int64_t>) const {}
-  // Numbers become the largest of any worker.
+  // Replaces numbers by the largest of any worker.
   virtual void max(std::span<double>) const {}
 };
 

@@ -38,7 +38,7 @@
 // Numbering 3, cells, sums over ranges of states. Cells 0 .. 3 are the states. CellTree joins, from
 // the last state to the first, each state with the subtrees below it: 1 and 2 to cell 4 (states
 // 1 .. 2), 0 and cell 4 to cell 5 (0 .. 2), cell 5 and 3 to cell 6 (0 .. 3). Arc 0 needs cell 5,
-// and that needs cell 4; nobody needs cell 6, so it is dropped and C = 6. Cells would be renumbered
+// and that needs cell 4; no arc needs cell 6, so it is dropped and C = 6. Cells would be renumbered
 // if a dropped one were not the last. sums = {4 = 1 + 2, 5 = 0 + 4}.
 //
 // Terms (row, column, arc), E = 6: (target, cell, arc) for every cell that makes up what an arc is
@@ -113,7 +113,7 @@ void check_tables(const AutomatonTables& tables) {
   }
 }
 
-// Sorts the indices 0 .. n-1 by key, stably; those of a negative key are left out. Those of key k
+// Sorts the indices 0 .. n-1 by key, stably; those with a negative key are left out. Those of key k
 // are order[offsets[k]] to order[offsets[k + 1]]. keys: (n,)
 struct Buckets {
   Buckets(const std::vector<int32_t>& keys, int n_keys)
@@ -200,7 +200,7 @@ class CellTree {
 
   std::vector<Cell> cells_;
   std::vector<int32_t> tops_;     // (S,) a cell that contains the subtree of each state
-  std::vector<int32_t> waiting_;  // cells that cover() has not looked at yet
+  std::vector<int32_t> waiting_;  // cells that cover() has not visited yet
 };
 
 }  // namespace
@@ -263,7 +263,7 @@ void Automaton::number_states(const AutomatonTables& tables) {
 }
 
 void Automaton::number_arcs(const AutomatonTables& tables) {
-  // Arcs whose strings have two labels come right after those of one: all pairs are there if the
+  // Arcs whose strings have two labels come right after those with one: all pairs are there if the
   // arc at the place of the last pair leaves the last label's state.
   const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
   has_all_pairs_ =

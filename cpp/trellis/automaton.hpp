@@ -1,20 +1,21 @@
-// The label automaton: how the score of a label depends on the labels before it. A worked example
-// stands at the top of automaton.cpp.
+// The label automaton: how the score of a label depends on the labels before it. There is a worked
+// example at the top of automaton.cpp.
 //
-// A state stands for the last labels of a labelling; state 0 for no label yet. An explicit arc
+// A state stands for the last labels of a labelling; in state 0, there is no label yet. An explicit
+// arc
 // (q, k) stands for the label string q k. A state without an arc of its own for label k takes that
 // of its failure state, the longest proper suffix that is a state too, and so on; state 0 has an
 // arc for every label. An arc's link is the arc of the longest proper suffix of its string.
 //
 // A step over all states and labels therefore needs, for every explicit arc (q, k), the sum over
 // the states p that take it: the subtree of q in the tree of failures, less the subtrees of the
-// states below q that have an arc for k themselves. Such a difference must not be computed as one:
-// where the subtracted states hold nearly all the weight, all digits cancel. It is a sum instead.
-// With the states numbered in preorder a subtree is a range, and what is left of it are ranges
-// again, at most one more than are taken out of it, so at most twice the number of arcs. Each range
-// is put together from cells of a binary tree over the states, which are summed once per step. Only
-// positive numbers are ever added, so nothing cancels, and the same program serves every semiring,
-// also those without subtraction.
+// states below q that have an arc for k themselves. Such a difference must not be computed by
+// subtraction: if the subtracted states hold nearly all the weight, all digits cancel. It is
+// computed as a sum instead. With the states numbered in preorder, a subtree is a range, and what
+// remains of it is a set of ranges, at most one more than are taken out of it, so at most twice the
+// number of arcs altogether. Each range consists of cells of a binary tree over the states, which
+// are summed once per step. Only positive numbers are ever added, so nothing cancels, and the same
+// steps work for every semiring, even without subtraction.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,9 @@ struct AutomatonTables {
 
 // A sparse matrix with E terms that every step multiplies by:
 //   row r = sum over its terms of weight of the term's arc * value of the term's column.
-// Rows with equally many terms form a run, so that the branches of the loops over them are easy to
-// predict. Within a run the terms of kLanes rows are interleaved, the first term of each row, then
-// the second of each; the terms of the last rows, fewer than kLanes, come row by row.
+// Rows with the same number of terms form a run, so that the branches of the loops over them are
+// easy to predict. Within a run the terms of kLanes rows are interleaved, the first term of each
+// row, then the second of each; the terms of the last rows, fewer than kLanes, come row by row.
 struct TermTable {
   struct Run {
     int n_terms;                 // of each of its rows
@@ -90,18 +91,18 @@ class Automaton {
   bool has_all_pairs() const { return has_all_pairs_; }
 
   // The state before the first label. States are numbered in preorder of the tree of failures, not
-  // as in the tables; arcs as in the tables.
+  // as in the tables; arcs are numbered as in the tables.
   static constexpr int32_t kBegin = 0;
   int32_t target(int32_t arc) const { return targets_[arc]; }
-  // Index j * K + k of the pair (label before, label) in an edge table that an arc reads, or K * K
-  // for arcs from state 0. Only if has_all_pairs().
+  // Index j * K + k, in an edge table, of the pair (label before, label) of an arc, or K * K for
+  // arcs from state 0. Only if has_all_pairs().
   int32_t pair(int32_t arc) const { return pairs_[arc]; }
   // The arc taken from a state on a label.
   int32_t find_arc(int32_t state, int32_t label) const;
   // The same for all labels. arcs: (K,)
   void fill_arcs(int32_t state, int32_t* arcs) const;
 
-  // The sums that every step forms. There are C cells: cells 0 .. S-1 are the states, each other
+  // The sums that every step computes. There are C cells: cells 0 .. S-1 are the states, each other
   // cell is the sum of two cells before it. Forward, the number of a state is the sum over the
   // terms of to_states: cells whose states take an arc into it. Backward, the number of a cell is
   // the sum over the terms of to_cells: states that arcs lead to from all states of the cell.
@@ -123,12 +124,12 @@ class Automaton {
   int n_states_;
   bool has_all_pairs_;
   std::vector<int32_t> numbers_;  // (S,) preorder number of each state of the tables
-  // All that follows has states in preorder numbers.
+  // From here on, states have preorder numbers.
   std::vector<int32_t> failures_;     // (S,) failure state of each state, -1 for state 0
   std::vector<int32_t> ends_;         // (S,) states q .. ends_[q] - 1 are the subtree of q
-  std::vector<int64_t> arc_offsets_;  // (S+1,) the arcs from q are at arc_offsets_[q] to [q+1] of
-  std::vector<int32_t> arcs_;         // (A,) the arcs by source state and label, and
-  std::vector<int32_t> arc_labels_;   // (A,) their labels
+  std::vector<int64_t> arc_offsets_;  // (S+1,) the arcs from q: arcs_[arc_offsets_[q]] to [q+1]
+  std::vector<int32_t> arcs_;         // (A,) the arcs by source state and label
+  std::vector<int32_t> arc_labels_;   // (A,) the labels of arcs_
   std::vector<int32_t> targets_;      // (A,) state that each arc leads to
   std::vector<int32_t> pairs_;        // (A,) see pair(); zeros without all pairs
 };

@@ -29,7 +29,7 @@ struct AutomatonScores {
 
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
   const double* nodes_at(int64_t position) const { return nodes + position * automaton.n_labels(); }
-  // M, and where among these an arc has its edge; M for an arc that has none.
+  // M, and the index of an arc's edge among these, which is M for an arc that has none.
   int64_t n_edges() const {
     return by_arc ? automaton.n_arcs() : int64_t{automaton.n_labels()} * automaton.n_labels();
   }
@@ -48,10 +48,10 @@ struct AutomatonPosteriors {
   double* arc_marginals;    // (N, A) P(arc is taken at t)
   double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a first position. Like edges,
                             // they need an automaton that has an arc for every pair of labels.
-                            // With edges of arcs (N, A), those of the arcs
+                            // With edges of arcs: (N, A), those of the arcs
   const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns = nullptr;
-  double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
+  double bound = 0.0;  // upper bound on the sum of the sizes of all terms, see SumGrid
 
   // Whether the posteriors of the automaton's terms are needed at each position.
   bool need_terms() const { return arc_marginals || pairs || patterns; }
@@ -75,8 +75,8 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
 void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads, Stop& stop);
 
 // The n_best best labellings of each sequence, best first.
-// labels: (n_best, N); counts: (S,) number of labellings found, n_best or all that there are;
-// losses: (n_best, S) score of the best labelling minus the score of each
+// labels: (n_best, N); counts: (S,) number of labellings found, n_best or fewer if there are no
+// more; losses: (n_best, S) score of the best labelling minus the score of each
 void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels, int64_t* counts,
                  double* losses, int n_threads, Stop& stop);
 

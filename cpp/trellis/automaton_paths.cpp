@@ -1,6 +1,6 @@
-// What chooses labels one by one over a label automaton: the best labelling, the k best, random
-// ones, and the likelihood with a weight for each position. All of them first go backward, to
-// compute the beta of every state, and then forward, label by label.
+// Everything that chooses labels one by one over a label automaton: the best labelling, the k best,
+// random ones, and the likelihood with a weight for each position. All of them first go backward,
+// to compute the beta of every state, and then forward, label by label.
 #include <cmath>
 #include <memory>
 #include <numeric>

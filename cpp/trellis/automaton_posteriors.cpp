@@ -75,7 +75,7 @@ class ForwardBackward {
     return true;
   }
 
-  // In the backward pass, after those of the labels.
+  // The factors of edges that are kept for the backward pass, after those of the labels.
   Packed* edge_factors(int64_t t) { return alphas_.factors(t) + scores_.automaton.n_labels(); }
 
   // Computes the alphas of a block; the first time also the norms and the sums of the paths.

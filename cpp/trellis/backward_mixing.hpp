@@ -11,7 +11,7 @@ namespace hedgerow {
 namespace {
 
 // The gammas of a sequence, position by position from its end. forward() has left the messages
-// beta_{t-1->t} of Eq. 17 where those of the nodes belong.
+// beta_{t-1->t} of Eq. 17 where the gammas of the nodes will be written.
 class BackwardMixing {
  public:
   // out: null if they are not wanted; begin: the first position of the sequence in the batch
@@ -28,9 +28,9 @@ class BackwardMixing {
   // The labels of t and t + 1 that are nearly certain.
   const LikelyLabel& likely() const { return likely_; }
   const LikelyLabel& likely_after() const { return likely_after_; }
-  // How much the curvature of the sequence's pairs counts.
+  // The weight of the curvature of the sequence's pairs.
   double weight() const { return out_ == nullptr ? 0.0 : out_->weight(sequence_); }
-  // That of the pairs of t and t + 1.
+  // The gamma of the pairs of t and t + 1.
   HEDGEROW_INLINE float pair_gamma() const {
     if (out_ == nullptr) return 0.0f;
     const float gamma = edge_gamma(from_previous_, from_next_, length_);

@@ -31,7 +31,7 @@ struct ChunkTables {
   SumTable pair_curvature;  // (K, K)
 };
 
-// Those of all chunks.
+// The tables of all chunks.
 class Tables {
  public:
   Tables(const ChainPosteriors& out, int64_t n_labels, size_t n_chunks)
@@ -65,7 +65,7 @@ class SequencePosteriors {
         fast_(scores, arcs, edges, out),
         pairs_(out, scores.n_labels) {}
 
-  // What scaled space adds to the tables comes with add_tables.
+  // Sums from scaled space are added to the tables later, by add_tables.
   void fill(int64_t sequence, const ChunkTables& tables) {
     stop_.check();
     if (single_ && single_->fill(sequence, path(sequence))) return write(sequence, *single_);
@@ -128,7 +128,7 @@ class SequencePosteriors {
   std::vector<double> kept_;
 };
 
-// With few labels: a sequence in each lane; and what is too long for one.
+// With few labels: one sequence in each lane, and those that are too long for a lane.
 class InLanes {
  public:
   InLanes(const ChainScores& scores, const ScaledArcs& arcs, const int32_t* labels,

@@ -34,7 +34,7 @@ struct ChainScores {
 
   bool has_edges() const { return edges != nullptr || single_edges != nullptr; }
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
-  // Of the arc (before, label) into a position of the batch.
+  // The score of the arc (before, label) into a position of the batch.
   double arc_score(int64_t position, int64_t before, int64_t label) const {
     const int64_t arc = before * n_labels + label;
     const int64_t n_arcs = int64_t{n_labels} * n_labels;
@@ -56,7 +56,7 @@ struct ChainPosteriors {
   const double* weights;    // (S,) weight of each sequence in pair_sums; null: 1
   const PatternMarginals* patterns = nullptr;
   const MixingBounds* mixing = nullptr;  // see posteriors_give_mixing and mixing.hpp
-  double bound = 0.0;  // of the sizes of all that the sums are made of, see SumGrid
+  double bound = 0.0;  // upper bound on the sum of the sizes of all terms, see SumGrid
   const PairsByLabel* by_label = nullptr;  // needs marginals
 
   bool need_backward() const {
@@ -66,7 +66,7 @@ struct ChainPosteriors {
 };
 
 // Where kernels write the pair posteriors of a sequence, one position at a time: to out.pairs, or
-// to scratch memory if only the pattern marginals, which are computed from them, or those by label
+// to scratch memory if only the pattern marginals, which are computed from them, or PairsByLabel
 // are wanted.
 class PairRows {
  public:
@@ -86,7 +86,8 @@ class PairRows {
     if (out_.patterns) out_.patterns->write(begin_ + t, row(t));
     if (out_.by_label) out_.by_label->write(begin_ + t, row(t), n_labels_);
   }
-  // Fills the first position, where no pair ends, with zeros. Its marginals are there.
+  // Fills the first position, where no pair ends, with zeros. Its marginals must have been
+  // computed.
   void close_first() {
     std::fill(row(0), row(0) + n_pairs_, 0.0);
     if (out_.patterns) out_.patterns->write(begin_, row(0));
@@ -99,30 +100,32 @@ class PairRows {
   int n_labels_;
   int64_t n_pairs_;
   int64_t begin_ = 0;
-  std::vector<double> scratch_;  // (K, K) instead of out.pairs; empty if nothing is made of them
+  std::vector<double> scratch_;  // (K, K) instead of out.pairs; empty if they are not needed
 };
 
 // labels: (N,) codes, or null if out.log_likelihoods is null.
 void fill_posteriors(const ChainScores& scores, const int32_t* labels, const ChainPosteriors& out,
                      int n_threads, Stop& stop);
 
-// Whether there may be single edges: not where labels fit lanes.
+// Whether edges may be in single precision: not if labels fit lanes.
 bool takes_single_edges(int n_labels);
 
-// Whether fill_posteriors gives mixing rates: not without edges where labels fit lanes, which have
-// a kernel of their own for that.
+// Whether fill_posteriors computes mixing rates: not if labels fit lanes and there are no edges,
+// since mixing rates then have their own kernel.
 bool posteriors_give_mixing(int n_labels, bool edges);
-// The same as fill_posteriors, with mixing rates, one sequence after the other even where labels
+// The same as fill_posteriors, with mixing rates, but one sequence after the other even if labels
 // fit lanes.
 void fill_posteriors_in_turn(const ChainScores& scores, const int32_t* labels,
                              const ChainPosteriors& out, int n_threads, Stop& stop);
-// Mixing rates of one sequence. curvature: (K, K), to which that of its pairs is added, or null
+// Mixing rates of one sequence. curvature: (K, K), to which the curvature of its pairs is added, or
+// null
 void fill_mixing_of(const ChainScores& scores, int64_t sequence, const MixingBounds& out,
                     const SumTable& curvature, Stop& stop);
 
-// The same for a likelihood with a weight for each position, sum_t w_t log P(y_t | y_{t-1}): writes
-// it to out.log_likelihoods, and to out's marginals and pairs the expected counts whose difference
-// from the observed ones (w_t at y_t) is its gradient. See LogChain::weighted. weights: (N,)
+// Posteriors for a likelihood with a weight for each position, sum_t w_t log P(y_t | y_{t-1}):
+// writes it to out.log_likelihoods, and to out's marginals and pairs the expected counts whose
+// difference from the observed ones (w_t at y_t) is its gradient. See LogChain::weighted. weights:
+// (N,)
 void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,
                               const double* weights, const ChainPosteriors& out, int n_threads,
                               Stop& stop);

@@ -1,6 +1,6 @@
-// Sums over all sequences: every chunk of them has a table of its own, and these are added up in
-// the end. As all numbers are multiples of a grid, their order does not matter; where there is no
-// grid, it depends on the data alone, and not on the number of threads.
+// Sums over all sequences: every chunk of them has its own table, and the tables are added up at
+// the end. Since all numbers are multiples of a grid, their order does not matter; without a grid,
+// it depends only on the data, not on the number of threads.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A batch of chains cut into tasks.
+// Cutting a batch of chains into tasks.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace hedgerow {
 
 // Cuts a batch into chunks of consecutive sequences, one task each. Returns the first sequence of
-// each chunk, then the number of sequences. The chunks depend on the data alone, so that sums over
-// a chunk, added in chunk order, are the same for any number of threads.
+// each chunk, then the number of sequences. The chunks depend only on the data, so that sums over a
+// chunk, added in chunk order, are the same for any number of threads.
 inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   constexpr int64_t kMaxChunks = 64;
   // Positions x labels, or x label pairs with edges.
@@ -32,7 +32,7 @@ inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
 }
 
 // task(scratch, chunk, first sequence, end sequence) for every chunk, the longest first. Each
-// thread has scratch memory of its own, which make_scratch() returns a pointer to.
+// thread has its own scratch memory, to which make_scratch() returns a pointer.
 template <class MakeScratch, class Task>
 void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& bounds,
                          int n_threads, Stop& stop, MakeScratch make_scratch, Task task) {
@@ -51,7 +51,7 @@ void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& 
   parallel_for_each_thread(static_cast<int64_t>(order.size()), n_threads, stop, make_task);
 }
 
-// task(chunk, first sequence, end sequence), without such memory.
+// task(chunk, first sequence, end sequence), without scratch memory.
 template <class Task>
 void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bounds, int n_threads,
                     Stop& stop, Task task) {

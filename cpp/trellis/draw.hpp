@@ -6,7 +6,7 @@
 
 namespace hedgerow {
 
-// The first label whose cumulated probability exceeds a number in [0, 1).
+// The first label whose cumulative probability exceeds a number in [0, 1).
 inline int32_t draw(const std::vector<double>& probs, double uniform) {
   double cumulated = 0.0;
   int32_t last = 0;

@@ -9,15 +9,17 @@
 namespace hedgerow {
 namespace {
 
-// Bytes of the matrices that are kept at most.
+// Maximum number of bytes of the matrices that are kept.
 constexpr int64_t kKeptBytes = kLowLimits ? 1 << 19 : 1 << 23;
 
-// What exponentials were taken of, NaN not counted, and their sum.
+// The largest and the smallest number whose exponential was taken, ignoring NaN, and the sum of the
+// exponentials.
 struct ArcExtent {
   double largest, smallest, total;
 };
 
-// factors = exp(edges + arcs - shift), (n,) each. What follows the edges will be wanted next.
+// factors = exp(edges + arcs - shift), (n,) each. Numbers after the edges are prefetched, since
+// they are needed next.
 template <class Vector, class Number>
 HEDGEROW_INLINE void exponentiate_arcs(const Number* edges, const double* arcs, int64_t n,
                                        double shift, double* factors, ArcExtent& extent) {
@@ -56,12 +58,12 @@ HEDGEROW_INLINE void exponentiate_arcs(const Number* edges, const double* arcs, 
 }
 
 // The same for all arcs of a position, where shift is 0, or the largest score if that is far from
-// 0. False where scores lie too far apart, or are not finite.
+// 0. False if scores are too far apart, or not finite.
 template <class Number>
 bool fill_arc_factors(const Number* edges, const double* arcs, int64_t n, double* factors,
                       double& shift) {
   constexpr double kLargestDepth = 321.0;  // exp(-321) > 2 kSmallest, see ScaledArcs
-  constexpr double kModest = 30.0;         // nothing has to be subtracted
+  constexpr double kModest = 30.0;         // up to this, nothing has to be subtracted
   static const auto kernel =
       eight_wide_clone<exponentiate_arcs<EightLanes, Number>, exponentiate_arcs<Lanes, Number>>();
   ArcExtent extent;
@@ -76,8 +78,8 @@ bool fill_arc_factors(const Number* edges, const double* arcs, int64_t n, double
   return extent.total < kInfinity;  // and not NaN
 }
 
-// Rows one after another become padded ones. Enough numbers follow the last row that whole lanes
-// may be read.
+// Copies contiguous rows to padded ones. Enough numbers must follow the last row for whole lanes to
+// be read.
 HEDGEROW_CLONES void pad_rows(const double* rows, int n_rows, int stride, double* out) {
   const Row row(n_rows);
   for (int j = 0; j < n_rows; ++j, rows += n_rows, out += stride)

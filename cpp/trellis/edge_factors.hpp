@@ -1,8 +1,8 @@
 // Factors of arcs that differ from position to position, for kernels in scaled probability space:
 // exp(arcs + edges[t] - shift[t]).
 //
-// Their exponentials are what such a chain costs, so that those of a sequence are kept for the next
-// pass over it, or those of one block of its positions where all would take too much memory.
+// Computing their exponentials takes most of the time, so those of a sequence are kept for the next
+// pass over it, or those of one block of its positions if all of them would take too much memory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hedgerow {
 
-// Scratch memory of one thread. Nothing in it is used where the scores have no edges.
+// Scratch memory of one thread. Not used if the scores have no edges.
 class EdgeFactors {
  public:
   explicit EdgeFactors(const ChainScores& scores);
@@ -21,16 +21,16 @@ class EdgeFactors {
   bool given() const { return scores_.has_edges(); }
   // Begins a sequence. keep: whether there will be more than one pass over it
   void open(int64_t sequence, bool keep);
-  // In the first pass, which goes through the positions but the first in either direction: computes
-  // those of position t of the sequence. False where log space is needed: scores lie too far apart,
-  // or are not finite.
+  // In the first pass, which goes through all positions but the first, in either direction:
+  // computes the factors of position t of the sequence. False if log space is needed, since scores
+  // are too far apart or not finite.
   bool fill(int64_t t);
-  // (stride, stride) [label before, label] those of a position, 0 in the padding; valid until the
-  // next call. In later passes what is no longer there is computed again.
+  // (stride, stride) [label before, label] the factors of a position, 0 in the padding; valid until
+  // the next call. In later passes, factors that are no longer kept are computed again.
   const double* at(int64_t t);
-  // Whether those of a position are there, and at() leaves all others where they are.
+  // Whether the factors of a position are kept, so that at() leaves all others in place.
   bool keeps(int64_t t) const { return block_of(t) == block_; }
-  // What was subtracted from the scores of all arcs into the position of the last fill or at.
+  // What was subtracted from the scores of all arcs into the position of the last fill() or at().
   double shift(int64_t t) const { return shifts_[t - begin(block_)]; }
 
  private:

@@ -1,6 +1,5 @@
-// Pair posteriors where arcs differ from position to position: what is made of them, for several
-// positions of a sequence at a time, so that each number of a table is read and written once for
-// all of them.
+// Sums of pair posteriors if arcs differ from position to position: several positions of a sequence
+// are added at a time, so that each number of a table is read and written once for all of them.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +9,31 @@
 
 namespace hedgerow {
 
-// Pair posteriors as trees on label pairs learn from them, where they stay until the trees are
+// Pair posteriors in the layout that trees on label pairs learn from, kept until the trees are
 // grown. The batch is a part of M positions.
 struct PairsByLabel {
-  static constexpr size_t kFewestLabels = 8;  // with fewer they are neither worth while nor filled
+  static constexpr size_t kFewestLabels = 8;  // with fewer they do not help, and are not filled
 
   // (K, M, K + 1) [label, position, label before], at most 1; the last is P(y_t = label) where a
   // sequence begins and there is no label before, otherwise 0.
   float* probs;
   int64_t n_positions;     // M
   int64_t first_position;  // of the batch
-  // Rows of labels that are less probable may be left out, unless they were observed.
+  // Rows of labels with a lower probability may be left out, unless they were observed.
   double trim;
   const int32_t* labels;  // (N,) of the batch
   double* observed;       // (N,) P(y_{t-1} = labels[t-1], y_t = labels[t])
 
-  // (K + 1,), those of a position of the batch and a label.
+  // (K + 1,) probabilities of a position of the batch and a label.
   float* at(int64_t position, int64_t label, int64_t n_labels) const {
     return probs + (label * n_positions + first_position + position) * (n_labels + 1);
   }
   bool wants(int64_t position, int64_t label, double marginal) const {
     return marginal > trim || labels[position] == label;
   }
-  // From pair posteriors (K, K) [label before, label].
+  // Writes a position, from its pair posteriors (K, K) [label before, label].
   void write(int64_t position, const double* pairs, int64_t n_labels) const;
-  // Of the first position of a sequence; marginals: (K,)
+  // Writes the first position of a sequence; marginals: (K,)
   void write_first(int64_t position, const double* marginals, int64_t n_labels) const;
 };
 
@@ -60,13 +59,13 @@ class WaitingPairs {
 
   bool full() const { return n_ == kMost; }
   void clear() { n_ = 0; }
-  // A position; before, after: (stride,), which are copied; arcs: (stride, stride), which must stay
-  // there; gamma: of its curvature. The pair (label_before, label), unless either is negative, is
-  // nearly certain: its 1 - P is computed as the sum of all others, since the difference would lose
-  // digits. marginals: (stride,) of the label before
+  // Adds a position. before, after: (stride,), which are copied; arcs: (stride, stride), which must
+  // remain valid until flush(); gamma: that of its curvature. The pair (label_before, label),
+  // unless either is negative, is nearly certain: its 1 - P is computed as the sum of all others,
+  // since the difference would lose digits. marginals: (stride,) of the label before
   void add(const double* before, const double* arcs, const double* after, double gamma,
            int64_t label_before, int64_t label, const double* marginals);
-  // Adds all of them to the tables.
+  // Adds all positions to the tables.
   void flush(const PairTables& out);
 
  private:

@@ -16,8 +16,8 @@
 namespace hedgerow {
 
 // Groups of sequences of similar length, the longest first, and chunks of groups, one task each.
-// All depends on the data alone, so that sums over a chunk, added in chunk order, are the same for
-// any number of threads.
+// Everything depends only on the data, so that sums over a chunk, added in chunk order, are the
+// same for any number of threads.
 struct Groups {
   // wanted: (S,) 0 for the sequences to leave out; null: none
   explicit Groups(const AutomatonScores& scores, const uint8_t* wanted = nullptr) {
@@ -52,8 +52,8 @@ struct Groups {
 
   size_t n_chunks() const { return bounds.size() - 1; }
 
-  // Calls task(worker, chunk, group) for every group. Each thread has a worker of its own, which
-  // make_worker() points to, so that scratch memory is allocated once per thread.
+  // Calls task(worker, chunk, group) for every group. Each thread has its own worker, to which
+  // make_worker() returns a pointer, so that scratch memory is allocated once per thread.
   template <class MakeWorker, class Task>
   void for_each(int n_threads, Stop& stop, MakeWorker make_worker, Task task) const {
     const auto make_task = [&] {
@@ -103,7 +103,7 @@ inline void copy_lanes(const AutomatonScores& scores, const Group& group, int64_
 inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_t t,
                        const Numbers& values, Numbers& sums, double* arcs, double* pairs) {
   const auto copy = [&](const std::vector<int32_t>& places, int64_t n, double* out) {
-    sums.assign(n + 1, Packed(broadcast(0.0)));  // the last one is of terms without a place
+    sums.assign(n + 1, Packed(broadcast(0.0)));  // the last sum is that of terms without a place
     for (size_t e = 0; e < places.size(); ++e) sums[places[e]] += values[e];
     sums.pop_back();
     copy_lanes(scores, group, t, sums, out);
@@ -123,7 +123,7 @@ class BlockRows {
  public:
   static constexpr int64_t kMaxNumbers = kLowLimits ? 1 << 17 : 1 << 21;  // the latter: 64 MiB
 
-  // n_beside: how many numbers the caller keeps of each position of a block besides
+  // n_beside: how many other numbers the caller keeps for each position of a block
   explicit BlockRows(int row_size, int64_t n_beside = 0)
       : row_size_(row_size), n_beside_(n_beside) {}
 
@@ -175,7 +175,8 @@ class BlockRows {
 };
 
 // What forward-backward keeps of the forward pass for the backward pass: a row per position, in
-// blocks, the factors of the labels in the current block, and of edges if so, and all norms.
+// blocks, the factors of the labels in the current block, and of the edges, if there are any, and
+// all norms.
 class ForwardRows : public BlockRows {
  public:
   ForwardRows(int row_size, int64_t n_factors)
@@ -196,8 +197,8 @@ class ForwardRows : public BlockRows {
     return t == begin(current()) ? boundary(current()) : row(t - 1);
   }
 
-  // Makes a block the current one: calls step(t), which fills what is kept of position t, for all
-  // of its positions, until one returns false. If it is the first time, the block's last row
+  // Makes a block the current one: calls step(t), which fills in what is kept for position t, for
+  // all of its positions, until one returns false. If it is the first time, the block's last row
   // becomes the boundary to the next.
   template <class Step>
   bool fill_block(int64_t block, bool first_time, Step step) {

@@ -1,4 +1,4 @@
-// The k best labellings of a sequence, of which labels are chosen one by one.
+// The k best labellings of a sequence, whose labels are chosen one by one.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace hedgerow {
 
 // Best first. A candidate is given by its parent, a labelling already found, by the first position
-// where it differs, and by its label there; it goes on with the best labels from there. Its loss is
-// that of its parent plus what its label at that position costs: only scores of one position are
+// where it differs, and by its label there; from there on it has the best labels. Its loss is that
+// of its parent plus what its label at that position costs: only scores of one position are
 // subtracted from each other, so that long sequences lose no digits.
 //
 // A Walk has
@@ -80,7 +80,7 @@ class KBestSearch {
     labels_.push_back(std::move(labels));
   }
 
-  // Keeps the n_wanted best candidates only.
+  // Keeps only the n_wanted best candidates.
   void add(const Candidate& candidate, int64_t n_wanted) {
     const auto n_candidates = static_cast<int64_t>(candidates_.size());
     if (n_candidates >= n_wanted && (n_wanted == 0 || *candidates_.rbegin() < candidate)) return;

@@ -12,7 +12,7 @@ namespace {
 // alpha_t[k] = factor_t[k] reached_t[k], each row divided by a power of two near the sum of the row
 // before, where factor_t[k] = exp(nodes[t, k] - maximum) and
 //   reached_t[k] = sum_j alpha_{t-1}[j] exp(arcs[j, k]).
-// As alpha and exp(arcs) are 0 or at least kSmallest, reached is 0 only where no path leads.
+// As alpha and exp(arcs) are 0 or at least kSmallest, reached is 0 only where no path leads there.
 template <int kLabels>
 HEDGEROW_INLINE void forward_chain(LaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
@@ -71,7 +71,7 @@ HEDGEROW_INLINE void add_pairs(const Lanes* before, const Lanes* after, int64_t 
 // power of two near its sum. With n_t = sum_k alpha_t[k] beta_t[k]:
 //   P(y_t = k) = alpha_t[k] beta_t[k] / n_t
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
-// Where no arc is forbidden, beta is never less than the smallest of them.
+// If no arc is forbidden, beta is never less than the smallest exp(arcs).
 template <int kLabels, bool kSums>
 HEDGEROW_INLINE void backward_chain(LaneScratch& scratch, const PairLanes& pairs, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), lengths = scratch.lengths;
@@ -84,7 +84,7 @@ HEDGEROW_INLINE void backward_chain(LaneScratch& scratch, const PairLanes& pairs
     if (t % kCheckEvery == 0) stop.check();
     const Packed* factors = scratch.factors.data() + t * kLabels;
     Packed* alphas = scratch.alphas.data() + t * kLabels;
-    // Positive where the lane goes on after t.
+    // Positive where the sequence of the lane continues after t.
     const Lanes follows = lengths - broadcast(static_cast<double>(t + 1));
     Lanes product[kLabels];
     for (int k = 0; k < kLabels; ++k) {

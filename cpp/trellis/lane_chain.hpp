@@ -41,7 +41,7 @@ class PairLanes {
       rows_.close(t);
     }
   }
-  // Where a sequence begins.
+  // Closes the first positions of the sequences that begin in this group.
   void close_first() const {
     for (int l = 0; l < group_.n_strands; ++l) {
       if (group_.lengths[l] == 0 || group_.starts[l] != nullptr) continue;

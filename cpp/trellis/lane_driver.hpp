@@ -25,7 +25,8 @@ struct LaneSums {
   ExactSum at(int lane) const { return ExactSum(sums.values[lane], lost.values[lane]); }
 };
 
-// Log Z and the log-likelihood of a sequence or a piece of one: those of pieces add up.
+// Log Z and the log-likelihood of a sequence, or of a piece of one: the totals of pieces can be
+// added up.
 struct LaneTotals {
   bool refused = false;  // log space is needed, and everything else is meaningless
   ExactSum shifts;       // what was subtracted from the score of every path
@@ -46,7 +47,7 @@ struct LaneTotals {
   }
 };
 
-// What the kernels read and write of a group. T: length of its longest sequence.
+// What the kernels read and write for a group. T: length of its longest sequence.
 struct LaneScratch {
   const double* arcs = nullptr;    // (K, K) exp(arcs - shift) [label before, label]
   bool holes = false;              // some of them are 0
@@ -57,27 +58,28 @@ struct LaneScratch {
   Packed ends[kMostLaneLabels];    // (K,) beta at the last position
   std::vector<Packed> factors;     // (T, K) nodes, which forward turns into exp(nodes - maximum)
   std::vector<Packed> alphas;      // (T, K), which backward turns into marginals; empty: not wanted
-  Packed smallest;                 // of what may not be less than kSmallest
+  Packed smallest;                 // of all numbers that must be at least kSmallest
   LaneSums shifts;                 // of the maxima of the nodes
-  Packed exponents;                // sum of those of the powers of two that were divided out
+  Packed exponents;                // sum of the exponents of the powers of two divided out
   Packed last_sum;                 // sum of alpha at the last position
   Packed pairs[kMostLaneLabels * kMostLaneLabels];  // (K, K) sums of alpha_{t-1} / n_{t-1} and v_t
 };
 
-// Runs the kernels of a group, and writes what is wanted of it. Scratch memory of one thread.
+// Runs the kernels for a group, and writes the results that are wanted. Scratch memory of one
+// thread.
 class LaneDriver {
  public:
   virtual ~LaneDriver() = default;
 
-  // Computes what is wanted of a group, and writes all of it but the totals and sums. labels: (N,),
-  // null if no log-likelihoods are wanted
+  // Computes the results of a group that are wanted, and writes all but the totals and sums.
+  // labels: (N,), null if no log-likelihoods are wanted
   void run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop);
 
-  // Of a lane of the last group.
+  // The totals of a lane of the last group.
   LaneTotals totals(int lane) const;
   // Adds `weight` times the sum of the pair posteriors. pair_sums: (K, K)
   virtual void add_pair_sums(int lane, double weight, const SumTable& pair_sums) const = 0;
-  // Likewise the curvature of pairs, if it is a by-product. pair_curvature: (K, K)
+  // Likewise the curvature of pairs, if the kernels compute it. pair_curvature: (K, K)
   virtual void add_pair_curvature(int, double, const SumTable&) const {}
 
  protected:
@@ -86,12 +88,13 @@ class LaneDriver {
       : scores_(scores), out_(out), pair_rows_(out, scores.n_labels), scratch_(scratch) {}
   LaneDriver(const LaneDriver&) = delete;
 
-  // What the kernels read besides nodes and lengths.
+  // Loads what the kernels read besides nodes and lengths.
   virtual void load() = 0;
   virtual void forward(Stop& stop) = 0;
-  // And writes all but the marginals.
+  // Also writes all results but the marginals.
   virtual void backward(Stop& stop) = 0;
-  // Adds what was subtracted from the scores of the arcs of every path, unless the kernel has.
+  // Adds what was subtracted from the scores of the arcs of every path, unless the kernel has
+  // already added it.
   virtual void add_arc_shifts(int, ExactSum&) const {}
 
   int64_t n_pairs() const { return int64_t{scores_.n_labels} * scores_.n_labels; }

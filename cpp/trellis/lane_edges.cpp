@@ -7,12 +7,12 @@
 namespace hedgerow {
 namespace {
 
-// exp of what is less than the largest score of a position by more than this is no arc of a scaled
-// chain, see ScaledArcs: exp(-321) > 2 kSmallest.
+// In scaled space, scores may be less than the largest one of a position by at most this, see
+// ScaledArcs: exp(-321) > 2 kSmallest.
 constexpr double kDeepestEdge = 321.0;
 
 // edges = exp(arcs + edges - maximum), which is 0 only where an arc is -inf; returns the maximum.
-// fits: not positive where scores lie too far apart, or are not finite
+// fits: not positive where scores are too far apart, or not finite
 template <int kLabels>
 HEDGEROW_INLINE Lanes exponentiate_edges(Packed* edges, const double* arcs, Lanes& fits) {
   constexpr int kPairs = kLabels * kLabels;
@@ -67,7 +67,7 @@ HEDGEROW_INLINE Lanes edge_rate(const Lanes* x, const Packed* matrix, const Pack
   return minimum(maximum(one - overlap, zero), one);
 }
 
-// As in lane_chain.cpp, where the recurrence stands; and the messages of Eq. 17,
+// As in lane_chain.cpp, which has the recurrence; and the messages of Eq. 17,
 //   beta_{t-1->t} = alpha_{t,t-1} (1 + beta_{t-2->t-1}).
 template <int kLabels>
 HEDGEROW_INLINE void forward_edges(LaneEdgeScratch& scratch, Stop& stop) {
@@ -108,8 +108,8 @@ HEDGEROW_INLINE void forward_edges(LaneEdgeScratch& scratch, Stop& stop) {
 }
 
 // matrix = P, where P[j, k] = before[j] matrix[j, k] after[k], and sums += P, curvature += gamma P
-// (1 - P). There 1 - P is computed as the sum of all other pairs, without a difference that loses
-// digits.
+// (1 - P). In the latter, 1 - P is computed as the sum of all other pairs, without a difference
+// that loses digits.
 template <int kLabels>
 HEDGEROW_INLINE void add_edge_pairs(const Lanes* before, const Lanes* after, Lanes gamma,
                                     LaneEdgeScratch& scratch, Packed* matrix) {
@@ -151,7 +151,7 @@ HEDGEROW_INLINE void backward_edges(LaneEdgeScratch& scratch, Stop& stop) {
     const Packed* factors = scratch.factors.data() + t * kLabels;
     Packed* alphas = scratch.alphas.data() + t * kLabels;
     Packed* matrix = scratch.edges.data() + t * kPairs;  // of the arcs into t
-    // Positive where the lane goes on after t.
+    // Positive where the sequence of the lane continues after t.
     const Lanes follows = lengths - broadcast(static_cast<double>(t + 1));
     Lanes product[kLabels];
     for (int k = 0; k < kLabels; ++k) {

@@ -1,4 +1,4 @@
-// Forward-backward for few labels where arcs score differently from position to position:
+// Forward-backward for few labels if scores of arcs differ from position to position:
 // lane_chain.hpp with edges. Mixing rates, see mixing.hpp, are by-products of the two passes.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace hedgerow {
 
-// What the kernels read and write of a group besides. T: length of its longest sequence.
+// What the kernels read and write for a group in addition. T: length of its longest sequence.
 struct LaneEdgeScratch : LaneScratch {
   bool need_sums = false;
   bool need_mixing = false;
@@ -27,7 +27,7 @@ struct LaneEdgeScratch : LaneScratch {
 
 class LaneEdges final : public LaneDriver {
  public:
-  // arcs: whether some are forbidden
+  // arcs: only to know whether some are forbidden
   LaneEdges(const ChainScores& scores, const ScaledArcs& arcs, const ChainPosteriors& out);
 
   void add_pair_sums(int lane, double weight, const SumTable& pair_sums) const override;

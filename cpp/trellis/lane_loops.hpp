@@ -8,7 +8,7 @@
 namespace hedgerow {
 namespace {
 
-// A node that is finite has a factor above 0: exp of this at least.
+// A finite node has a factor above 0: at least exp of this.
 constexpr double kLeastNode = -700.0;
 
 // row = exp(row - maximum), which is 0 only where it was -inf; returns the maximum.
@@ -40,8 +40,8 @@ HEDGEROW_INLINE Vector total(const Vector* row) {
   return sum;
 }
 
-// alpha[k] = reached[k] factors[k] scale. Returns the smallest of them that is not 0 for lack of a
-// path, 1 at most.
+// alpha[k] = reached[k] factors[k] scale. Returns the smallest of them, at most 1; labels that no
+// path leads to are ignored.
 template <int kLabels>
 HEDGEROW_INLINE Lanes arrive(const Lanes* reached, const Packed* factors, Lanes scale,
                              Lanes* alpha) {

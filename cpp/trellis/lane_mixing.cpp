@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kSinglePositions = 32;  // curvatures added in single precision
 
 // factors = exp(nodes - maximum), at least kFloor, and 0 where a node is -inf. A lane with a node
-// that is NaN or +inf, or a position without any label, gets a `smallest` of 0, others 1.
+// that is NaN or +inf, or a position without any label, gets a `smallest` of 0, other lanes 1.
 template <int kLabels>
 HEDGEROW_INLINE void fill_factors(MixingScratch& scratch) {
   PackedFloats* factors = scratch.factors.data();

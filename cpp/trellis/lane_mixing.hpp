@@ -1,10 +1,10 @@
 // Mixing rates in scaled probability space and single precision for few labels, with a sequence in
 // each of eight lanes.
 //
-// Messages have a largest entry of about 1; what is possible is never below kFloor, so that 0
-// always means impossible. What the floor adds to a sum is lost in rounding as long as the sum is
-// at least kReliable; where it is not, the sequence is left to log space. Without forbidden arcs
-// that never happens.
+// Messages have a largest entry of about 1; entries of possible labels are never below kFloor, so
+// that 0 always means impossible. What the floor adds to a sum is lost in rounding as long as the
+// sum is at least kReliable; otherwise the sequence is left to log space. Without forbidden arcs
+// this never happens.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 namespace hedgerow {
 
 inline constexpr float kFloor = 0x1p-86f;
-inline constexpr double kLogFloor = -59.6;    // its logarithm, a little above
+inline constexpr double kLogFloor = -59.6;    // slightly above its logarithm
 inline constexpr float kReliable = 0x1p-54f;  // 2^32 floors
 
 // exp(arcs - their maximum) and its transpose; computed once per batch.
 struct MixingArcs {
   explicit MixingArcs(const ChainScores& scores);
 
-  bool usable;                     // false: some lie too far apart
+  bool usable;                     // false: some are too far apart
   std::vector<float> to_next;      // (K, K) [label before, label]
   std::vector<float> to_previous;  // (K, K) [label, label before]
 };
 
-// What the kernels read and write of a group. T: length of its longest sequence.
+// What the kernels read and write for a group. T: length of its longest sequence.
 struct MixingScratch {
   const float* to_next = nullptr;         // (K, K) exp(arcs - maximum) [label before, label]
   const float* to_previous = nullptr;     // (K, K) its transpose
@@ -53,11 +53,11 @@ class LaneMixing {
  public:
   LaneMixing(const ChainScores& scores, const MixingArcs& arcs, const MixingBounds& out);
 
-  // Computes what is wanted of a group, and writes the gammas.
+  // Computes what is wanted for a group, and writes the gammas.
   void run(const StrandGroup<kFloats>& group, Stop& stop);
 
-  // Of a lane of the last group: whether its sequence needs log space. Then everything else that is
-  // known of it is meaningless.
+  // Whether the sequence in a lane of the last group needs log space; its other results are then
+  // meaningless.
   bool refused(int lane) const { return !(scratch_.smallest.values[lane] >= kReliable); }
   // Adds `weight` times the curvature of the pairs. sums: (K, K)
   void add_pair_curvature(int lane, double weight, const SumTable& sums) const;

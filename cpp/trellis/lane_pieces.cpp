@@ -12,21 +12,21 @@ namespace {
 // Positions x labels: scratch memory stays in the cache.
 constexpr int64_t kPieceNumbers = kLowLimits ? 1 << 9 : 1 << 11;
 
-// What the kernel reads and writes of a group of pieces. T: length of the longest.
+// What the kernel reads and writes for a group of pieces. T: length of the longest.
 struct ProductScratch {
   const double* arcs = nullptr;    // (K, K) exp(arcs - shift)
   StrandGroup<kLanes> group{};     // the pieces
   Packed lengths;                  // of the pieces
   Packed first;                    // 1 where no position comes before a piece, otherwise 0
   std::vector<Packed> factors;     // (T, K) nodes, which become exp(nodes - maximum)
-  Packed smallest;                 // of what may not be less than kSmallest
+  Packed smallest;                 // of all numbers that must be at least kSmallest
   double* products[kLanes] = {};   // (K, K) of each lane
   double* exponents[kLanes] = {};  // (K,)
 };
 
-// The rows of a product are carried forward together, each like alpha in lane_chain.cpp. Row i
-// begins with label i at the position before the piece; without such a position all rows are the
-// same, and begin with any label. A row without a path becomes 0.
+// All rows of a product are computed together, each like alpha in lane_chain.cpp. Row i begins with
+// label i at the position before the piece; without such a position all rows are the same, and
+// begin with any label. A row without a path becomes 0.
 template <int kLabels>
 HEDGEROW_INLINE void multiply_steps(ProductScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), first = scratch.first;

@@ -1,12 +1,13 @@
 // Long sequences cut into pieces, for few labels: a piece has a lane to itself, so that a single
 // sequence fills all lanes and keeps many threads busy.
 //
-// A piece needs to know what comes before and after it. The way through piece p is a matrix,
-//   M_p[i, k] = sum over the labels of the piece that end in k, after i at the position before it,
-// of the products of their factors and arcs, and with alpha and beta at the ends of the pieces
+// A piece needs to know what comes before and after it. All paths through piece p are summed up in
+// a matrix,
+//   M_p[i, k] = sum over the labellings of the piece that end in k, after label i before the piece,
+// of the products of their factors and arcs. With alpha and beta at the ends of the pieces,
 //   alpha_p[k] = sum_i alpha_{p-1}[i] M_p[i, k],    beta_{p-1}[i] = sum_k M_p[i, k] beta_p[k].
-// Pieces are cut by the length of the sequence alone, so that results do not depend on the number
-// of threads, nor on other sequences.
+// How a sequence is cut depends only on its length, so that results depend neither on the number of
+// threads nor on other sequences.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class LanePieces {
   };
   void cut(const std::vector<int64_t>& sequences);
   void fill_products(const LaneArcs& arcs, int n_threads, Stop& stop);
-  // Of the pieces first .. end-1 of a sequence. Both return false if it needs log space.
+  // Both are for the pieces first .. end-1 of a sequence, and return false if it needs log space.
   bool fill_starts(int64_t first, int64_t end);
   bool fill_ends(int64_t first, int64_t end);
 

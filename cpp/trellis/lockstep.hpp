@@ -64,8 +64,8 @@ inline constexpr double kLargestReached = 1e290;  // bound on beta_t * factor, w
 // Order of the calls for a group, after open():
 //   forward, t = 0, 1, ...:   fill_factors(t), forward(t). load_alpha(alpha_{t-1}) comes before the
 //                             first step; forward() leaves alpha_t loaded for the next.
-//   backward, t = T-1, ...:   fill_factors(t), or use_edge_factors if the factors of the way
-//                             forward were kept, begin_beta(t),
+//   backward, t = T-1, ...:   fill_factors(t), or use_edge_factors if the factors of the
+//                             forward pass were kept, begin_beta(t),
 //                             reach_with_marginals(t), load_alpha(alpha_{t-1}) if posteriors of
 //                             terms are wanted, backward().
 //   backward without alphas:  fill_factors(t), begin_beta(t) with a norm of 1,
@@ -85,8 +85,9 @@ class Lockstep {
     return std::any_of(refused_, refused_ + kLanes, [](bool refused) { return refused; });
   }
 
-  // Fills factors (K,) with exp(nodes - maximum) of position t, and computes those of the edges
-  // into it. Lanes that have ended get zeros. Throws std::invalid_argument for NaN or +inf.
+  // Fills factors (K,) with exp(nodes - maximum) of position t, and computes the factors of the
+  // edges into that position. Lanes that have ended get zeros. Throws std::invalid_argument for NaN
+  // or +inf.
   void fill_factors(int64_t t, Packed* factors);
   // The factor of the edge that an arc reads, at the position of the last fill_factors; 1 without
   // edges.
@@ -94,8 +95,9 @@ class Lockstep {
     return edge_factors_ == nullptr ? broadcast(Semiring::kOne)
                                     : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
   }
-  // How many there are, 0 without edges; and where the next fill_factors writes them. In the
-  // backward pass, those of the forward pass are used instead of another fill_factors.
+  // The number of edge factors, 0 without edges; and the place to which the next fill_factors
+  // writes them. If the backward pass sets the place where those of the forward pass are kept, it
+  // needs no other fill_factors.
   int64_t n_edge_factors() const { return std::ssize(own_edge_factors_); }
   void use_edge_factors(Packed* factors) {
     if (edge_factors_ != nullptr) edge_factors_ = factors;
@@ -172,7 +174,7 @@ class Lockstep {
   void add_extent(const char* what, int64_t t, const Extent& extent, const Packed& n_bad,
                   double* shifts, double* spreads);
 
-  Numbers own_edge_factors_;  // where they are unless the caller has a place for them
+  Numbers own_edge_factors_;  // the edge factors, unless the caller has a place for them
   Group group_{};
   bool refused_[kLanes] = {};
   Packed shifts_{};

@@ -34,8 +34,9 @@ HEDGEROW_CLONES void spread_cells(const Automaton& automaton, Packed* betas) {
   }
 }
 
-// What a multiplication by a table of terms reads. Pointers, not vectors: the compiler must assume
-// that a store of lanes changes the fields of a vector, but not a local copy of a pointer.
+// What a multiplication by a table of terms reads. These are pointers, not vectors: the compiler
+// must assume that a store of lanes changes the fields of a vector, but not a local copy of a
+// pointer.
 struct Step {
   const TermTable& table;
   const int32_t* rows;         // (n_rows,)
@@ -60,7 +61,7 @@ Step step_over(const TermTable& table, const std::vector<double>& weights,
           values};
 }
 
-// What the terms' posteriors are added to: nothing,
+// There are three kinds of sums to which the terms' posteriors are added: none,
 struct NoTermSums {
   static constexpr bool kWanted = false, kWeighted = false;
 };
@@ -86,8 +87,9 @@ struct RoundedTermSums {
 };
 
 // One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
-// returns the term's posterior, at_row * weight * value; unless kWeighted without the weight if the
-// numbers are probabilities, as it is then multiplied in after the sum over positions.
+// returns the term's posterior, at_row * weight * value; if the numbers are probabilities, this is
+// without the weight unless kWeighted, since the weight is then multiplied in after the sum over
+// positions.
 template <class Semiring, bool kEdges, bool kMoves, bool kWeighted>
 HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lanes& sum) {
   Lanes value = step.values[step.columns[term]];
@@ -179,8 +181,8 @@ HEDGEROW_CLONES void fill_probs(const Step& given, const Packed* row_values, Pac
   });
 }
 
-// The smallest of some numbers, zeros not counted, and their sum or the largest of them. Numbers
-// are added to two parts in turn, so that consecutive additions do not depend on each other.
+// The smallest of some numbers, ignoring zeros, and their sum or the largest of them. Numbers are
+// added to two parts in turn, so that consecutive additions do not depend on each other.
 enum class Wanted { kTotal, kLargest };
 
 template <class Semiring, Wanted kWanted>
@@ -335,7 +337,7 @@ inline void exponentiate_many(Packed* numbers, int64_t n, const Packed& shift) {
 
 // factors[k] = exp(rows[lane][k] - largest score of the lane), k = 0 .. n-1, for one row of n
 // scores per lane. extent: largest score and smallest finite score; bad: number of scores NaN or
-// +inf. kMany: if there are so many that a faster way to exponentiate them pays
+// +inf. kMany: whether there are enough of them for a faster way to exponentiate them
 template <class Semiring, bool kMany>
 HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Packed* factors,
                                       Extent& extent, Packed& bad) {

@@ -1,5 +1,5 @@
-// Forward-backward in log space: slower than scaled.hpp, right for any scores and for arcs that
-// differ from position to position.
+// Forward-backward in log space: slower than scaled.hpp, but correct for any scores, and for arcs
+// that differ from position to position.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class LogChain {
   void weighted(int64_t sequence, const int32_t* labels, const double* weights, double* counts,
                 const SumTable& pair_sums, double* pairs);
 
-  // Of the sequence of the last forward(); the log-likelihood also of the last weighted().
+  // Results of the last forward(); the log-likelihood may also be that of the last weighted().
   double log_z() const { return log_z_; }
   double log_likelihood() const { return log_likelihood_; }
 

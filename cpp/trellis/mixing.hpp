@@ -1,4 +1,4 @@
-// How far the labels of a chain depend on each other: the curvature of Chen et al. (2015).
+// How strongly the labels of a chain depend on each other: the curvature of Chen et al. (2015).
 //
 // The rates at which neighbours forget each other (their Theorem 3.1),
 //   alpha_{t,t+1} = 1 - sum_j min_i P(y_{t+1} = j | y_t = i), and alpha_{t,t-1} likewise,
@@ -12,8 +12,8 @@
 
 namespace hedgerow {
 
-// A forward-backward pass with nothing else wanted of it, see ChainPosteriors::mixing, or for few
-// labels a pass of its own in single precision.
+// Runs forward-backward only for these bounds, see ChainPosteriors::mixing, or for few labels a
+// separate pass in single precision.
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

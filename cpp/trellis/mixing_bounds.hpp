@@ -1,4 +1,4 @@
-// Bounds on the curvature of the likelihood: what they are made of, and where kernels write them.
+// Bounds on the curvature of the likelihood: how they are computed, and where kernels write them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct MixingBounds {
   float* edge_gammas;      // (N,) of all events y_{t-1} = j, y_t = k; 0 where a sequence begins
   double* pair_curvature;  // (K, K) sum over t of edge_gammas[t] P (1 - P), P that of (j, k) at t
   const double* weights;   // (S,) weight of each sequence in pair_curvature; null: 1
-  double bound = 0.0;      // of the weights of all positions, see SumGrid
+  double bound = 0.0;      // upper bound on the total weight of all positions, see SumGrid
 
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
@@ -30,7 +30,8 @@ inline float node_gamma(float from_previous, float from_next) {
 }
 
 // Theorem 4.2, for the pair (t-1, t): gamma_t = 2 (3 + beta_{t-2->t-1} + beta_{t+1->t}). It counts
-// a distance for each neighbouring pair, even where there is none: n - 1 pairs have at most n - 1.
+// one distance for each neighbouring pair, even where there is none, and is at most 2 (n - 1),
+// since there are n - 1 pairs.
 inline float edge_gamma(float from_previous, float from_next, int64_t length) {
   const float most = 2.0f * static_cast<float>(length - 1);
   return std::min(most, 2.0f * (3.0f + (from_previous + from_next)));

@@ -1,4 +1,4 @@
-// Mixing rates in log space: slower than by forward-backward in scaled space, right for any
+// Mixing rates in log space: slower than by forward-backward in scaled space, but correct for any
 // scores.
 #pragma once
 
@@ -29,7 +29,7 @@ class LogMixing {
                  Stop& stop);
 
  private:
-  // Fills the messages in one direction, and the rates against it.
+  // Fills the messages in one direction, and the rates in the opposite one.
   void pass(int64_t sequence, bool forward, float* rates, Stop& stop);
 
   // (K, stride) arcs [label, label before] into a position of the batch, edges added; valid until

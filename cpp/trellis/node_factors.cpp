@@ -10,7 +10,7 @@ namespace {
 template <class Vector>
 inline constexpr int kSizeOf = sizeof(Vector) / sizeof(double);
 
-// The eight from 8 - n on: n that are infinite, and then -inf.
+// The eight numbers from index 8 - n on are infinity n times, then -infinity.
 alignas(64) constexpr double kLimits[16] = {
     kInfinity,  kInfinity,  kInfinity,  kInfinity,  kInfinity,  kInfinity,  kInfinity,  kInfinity,
     -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity};

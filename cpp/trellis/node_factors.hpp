@@ -5,7 +5,7 @@
 
 namespace hedgerow {
 
-// Past the end of the factors, so many numbers may be overwritten.
+// This many numbers past the end of the factors may be overwritten.
 inline constexpr int kFactorSlack = 8;
 
 // factors = exp(nodes - max nodes), within 2 ulp, or 0 below exp(-700) and in the padding; maxima:

@@ -26,12 +26,12 @@ class PaddedScores {
   }
   // (K, stride) arcs into a position of the batch, edges added; valid until the next call.
   const double* arcs_at(int64_t position);
-  // One of them.
+  // One of these arcs.
   double arc_at(int64_t position, int64_t before, int64_t label) const {
     return scores_.arc_score(position, before, label);
   }
 
-  // Throws std::invalid_argument for NaN or +inf, naming the place.
+  // Throws std::invalid_argument for NaN or +inf, with the place.
   void check(int64_t sequence, Stop& stop) const;
 
  private:

@@ -1,4 +1,4 @@
-// Passes over a batch in probabilities where that is precise, in logarithms where it is not.
+// Passes over a batch, with probabilities where these are precise, otherwise with logarithms.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace hedgerow {
 
 // Calls run(chunk, pass, group) for every group: first with a Pass<SumProduct>, and then, for the
-// lanes that it refuses, with a Pass<LogSum>. run returns false, and must have written nothing that
-// counts, if pass.refused(lane) for some lane. Each thread has its own passes, constructed as
+// lanes that it refuses, with a Pass<LogSum>. If pass.refused(lane) for some lane, run returns
+// false, and must not have added to any sums. Each thread has its own passes, constructed as
 // Pass<Semiring>(scores, weights, arguments..., stop); the one in logarithms only when needed.
 template <template <class> class Pass, class Run, class... Arguments>
 void for_each_group(const AutomatonScores& scores, const Groups& groups, int n_threads, Stop& stop,

@@ -23,9 +23,9 @@ class RatesToPrevious {
       : arcs_(arcs), rows_(rows, arcs.floats), n_labels_(n_labels), messages_(messages) {}
 
   bool full() const { return n_ == SingleRows::kMost; }
-  // The next position, of which the label has these sums over the labels before, whose message it
-  // is; both are multiplied by `scale`, so that it sums to 1. False if a sum is too small for a
-  // float. All: (stride,)
+  // Adds the next position. sums: for each of its labels, over the labels before; message: that of
+  // the labels before. Both are multiplied by `scale`, so that the message sums to 1. False if a
+  // sum is too small for a float. All arrays: (stride,)
   HEDGEROW_INLINE bool add(const double* factors, const double* sums, const double* message,
                            double scale, int stride) {
     const int64_t at = int64_t{n_} * arcs_.floats;
@@ -41,7 +41,7 @@ class RatesToPrevious {
     known_[n_++] = -1.0f;
     return true;
   }
-  // The rate of the next position.
+  // Adds the next position, whose rate is known.
   void add(float rate) { known_[n_++] = rate; }
   // Writes the messages to the positions up to t.
   HEDGEROW_INLINE void write(int64_t t) {
@@ -78,7 +78,7 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
     for (int k = 0; k < n_labels; ++k) {
       const double arc = scores.arcs[static_cast<int64_t>(j) * n_labels + k];
       const double factor = std::exp(arc - shift);
-      // Twice: without holes, beta never falls below.
+      // Twice the minimum, so that without holes beta never falls below it.
       if (arc > -kInfinity && !(factor >= 2 * kSmallest)) usable = false;
       to_next[static_cast<size_t>(j) * stride + k] = factor;
       to_previous[static_cast<size_t>(k) * stride + j] = factor;
@@ -95,7 +95,7 @@ void ScaledArcs::fill_single() {
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) {
       const double factor = to_next[j * stride + k];
-      // Twice: without holes, beta never falls below.
+      // Twice the minimum, so that without holes beta never falls below it.
       if (factor > 0.0 && factor < 2 * kSmallestFloat) single = false;
       single_to_next[j * floats + k] = single_to_previous[k * floats + j] =
           static_cast<float>(factor);

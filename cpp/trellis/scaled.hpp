@@ -1,9 +1,9 @@
-// Forward-backward in scaled probability space: the hot kernel.
+// Forward-backward in scaled probability space: the main kernel.
 //
-// It gives full relative precision or refuses. Every number it keeps is either exactly 0 because no
-// path leads there, or at least kSmallest: sums of positive numbers lose nothing, and products of
-// two such numbers stay within the range of a double. When a reachable number falls below kSmallest
-// the sequence is left to log space.
+// It has full relative precision, or refuses a sequence. Every number it keeps is either exactly 0
+// because no path leads there, or at least kSmallest: sums of positive numbers lose nothing, and
+// products of two such numbers stay within the range of a double. When a reachable number falls
+// below kSmallest the sequence is left to log space.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ struct ScaledArcs {
   void fill_single();
 
   int stride;
-  double shift = 0.0;        // the largest arc
-  bool usable;               // false: all are -inf, or they lie too far apart
-  bool holes = false;        // some arc is -inf
-  PaddedVector to_next;      // (stride, stride) [label before, label]
-  PaddedVector to_previous;  // (K, stride) [label, label before]
-  bool single = false;  // whether there are tables of floats, and no number is too small for one
-  int floats = 0;       // their stride
+  double shift = 0.0;               // the largest arc
+  bool usable;                      // false: all are -inf, or they are too far apart
+  bool holes = false;               // some arc is -inf
+  PaddedVector to_next;             // (stride, stride) [label before, label]
+  PaddedVector to_previous;         // (K, stride) [label, label before]
+  bool single = false;              // whether floats are filled, and no number is too small for one
+  int floats = 0;                   // their stride
   PaddedFloats single_to_next;      // (K, floats) [label before, label]
   PaddedFloats single_to_previous;  // (K, floats) [label, label before]
 };
@@ -66,14 +66,14 @@ class PairTotals {
 // outer products, sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k], where there are no
 // edges. Mixing rates, see mixing.hpp, are by-products of the two passes.
 //
-// Only training asks for them, so the backward pass is then in single precision where that is
-// possible: marginals, pair sums and curvatures have relative errors of about 1e-6. The loss is
-// computed from the forward pass, which is always in double precision. The curvature of pairs comes
-// from two sums of outer products,
+// Only training needs mixing rates, so the backward pass is then in single precision if possible:
+// marginals, pair sums and curvatures have relative errors of about 1e-6. The loss is computed from
+// the forward pass, which is always in double precision. The curvature of pairs comes from two sums
+// of outer products,
 //   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square.
-// Where one pair is nearly certain that difference would cancel: the pairs that begin as it does
-// are left out of the outer products and added one by one, with 1 - P of the one as the sum of all
-// others.
+// Where one pair is nearly certain, digits of that difference would cancel. So the pairs that begin
+// with the same label are left out of the outer products and added one by one, and 1 - P of the
+// nearly certain pair is computed as the sum of all others.
 class ScaledChain {
  public:
   ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
@@ -85,8 +85,8 @@ class ScaledChain {
   // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the
   // pair sums, fills `pairs` where wanted, and the gammas and the curvature of pairs.
   bool backward(int64_t sequence, double* alphas, double weight, PairRows& pairs, Stop& stop);
-  // The same in single precision, which gives all that is wanted if gives_all_in_single(). False if
-  // the sequence needs double precision: then forward() has to be repeated.
+  // The same in single precision, which computes all that is wanted if gives_all_in_single(). False
+  // if the sequence needs double precision: then forward() has to be repeated.
   bool backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop);
   bool gives_all_in_single() const { return single_; }
 

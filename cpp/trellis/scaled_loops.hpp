@@ -22,9 +22,9 @@ inline int64_t block_rows(int stride) {
   return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
 }
 
-// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns, by Wide vectors as far as they
-// go. If there are few columns, the rows are divided among kParts partial sums, so that consecutive
-// additions do not depend on each other.
+// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns, with Wide vectors as far as
+// possible. If there are few columns, the rows are divided among kParts partial sums, so that
+// consecutive additions do not depend on each other.
 template <class Wide, int kVectors, int kParts, class Number>
 HEDGEROW_INLINE void multiply_columns(const double* x, const Number* matrix, int n_rows, int stride,
                                       double* out) {
@@ -155,7 +155,7 @@ HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool
   return maximum_node;
 }
 
-// The same for a block of positions from `first` on. Unlike the rows of alpha and beta, these do
+// The same for a block of positions from `first` on. Unlike the rows of alpha and beta, factors do
 // not depend on each other, so that the processor computes several at once. nodes: (T, K); factors:
 // (block_rows, stride); maxima: (block_rows,)
 HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t first,
@@ -167,7 +167,8 @@ HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t f
     maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_inner, factors);
 }
 
-// 1 in the padding of a row's last lanes, otherwise 0: added to them, the padding is no minimum.
+// 1 in the padding of a row's last lanes, otherwise 0: added to a row, they keep the padding from
+// being the minimum.
 HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
   return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
 }
@@ -222,8 +223,8 @@ HEDGEROW_INLINE void sum_outer(const double* before, const double* after, int n_
   }
 }
 
-// sums += factors * sum over rows w of before_w after_w^T, rounded to a grid, which is a copy, as
-// it would be read again after every store. factors, sums: (stride, stride)
+// sums += factors * sum over rows w of before_w after_w^T, rounded to a grid, which is passed by
+// value, since it would otherwise be read again after every store. factors, sums: (stride, stride)
 HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
                                const double* factors, SumGrid grid, double* sums) {
   sum_outer(before, after, n_rows, stride, [&](int64_t place, Lanes outer) {
@@ -243,8 +244,8 @@ HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const 
   }
 }
 
-// least[c] = min_r x[r] * matrix[r, c] over kVectors * kLanes columns, products that are NaN not
-// counted.
+// least[c] = min_r x[r] * matrix[r, c] over kVectors * kLanes columns, ignoring products that are
+// NaN.
 template <int kVectors>
 HEDGEROW_INLINE void fill_least_columns(const double* x, const double* matrix, int n_rows,
                                         int stride, double* least) {
@@ -270,7 +271,8 @@ HEDGEROW_INLINE void fill_least(const double* x, const double* matrix, int n_row
 }
 
 // per_sum = 1 / sums, infinite for labels that are impossible: those whose factor or sum is 0.
-// Times an entry of a matrix that is never the minimum, be it infinite or infinity * 0 = NaN.
+// Multiplied by an entry of a matrix, this is never the minimum, whether the product is infinite or
+// infinity * 0 = NaN.
 HEDGEROW_INLINE void invert_sums(const double* factors, const double* sums, int stride,
                                  double* per_sum) {
   for (int k = 0; k < stride; k += kLanes)

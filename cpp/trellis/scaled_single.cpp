@@ -92,8 +92,8 @@ class SinglePairs {
                    out_.curvature + row(j));
   }
 
-  // Without the curvature of those that are rounded to 0 as their label before is too unlikely.
-  // weight: of the curvature
+  // Adds all rows of outer products. Curvatures that would be rounded to 0, since the label before
+  // is too unlikely, are left out. weight: of the curvature
   HEDGEROW_INLINE void add_rows(double weight) const {
     const SingleRows rows = rows_;
     const double least = this->least();

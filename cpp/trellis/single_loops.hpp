@@ -75,10 +75,11 @@ HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, i
 }
 
 // The mixing rates 1 - sum_i min_j P(i | j) of n positions, where P(i | j) = message[i] arcs[j, i]
-// inverses[j] is the probability of the label of a neighbour. Of an impossible label the inverse is
-// infinite, and neither infinity nor infinity * 0 = NaN is ever the minimum. Two positions at a
-// time, so that arcs are read once for both. arcs: (K, stride) [label, label of the neighbour];
-// messages, inverses: (n rounded up to 2, stride), messages sum to 1; rates: (n rounded up to 2,)
+// inverses[j] is the probability of the label of a neighbour. The inverse of an impossible label is
+// infinite, and neither infinity nor infinity * 0 = NaN is ever the minimum. Two positions are
+// computed at a time, so that arcs are read once for both. arcs: (K, stride) [label, label of the
+// neighbour]; messages, inverses: (n rounded up to 2, stride), messages sum to 1; rates: (n rounded
+// up to 2,)
 template <class Wide>
 HEDGEROW_INLINE void fill_rates(int n, const float* inverses, const float* messages,
                                 const float* arcs, int n_labels, int stride, float* rates) {
@@ -110,8 +111,8 @@ HEDGEROW_INLINE void fill_rates(int n, const float* inverses, const float* messa
   }
 }
 
-// The rows of some positions, (kMost, stride) each: what the pairs of a position and the next one
-// consist of.
+// The rows of some positions, (kMost, stride) each: the factors of the pairs of a position and the
+// next one.
 struct SingleRows {
   static constexpr int kMost = 16;  // positions at a time
   static constexpr int kKinds = 7;
@@ -129,7 +130,8 @@ struct SingleRows {
   HEDGEROW_INLINE float* squares() const { return kind(5); }
   HEDGEROW_INLINE float* after_squares() const { return kind(6); }
 
-  // Computes those of row i. reach: (stride,) sum of w P over the rows, P of the labels before
+  // Computes the last three of row i. reach: (stride,) sum of w P over the rows, P of the labels
+  // before
   HEDGEROW_INLINE void weigh(int i, float w, float* reach) const {
     const int64_t at = int64_t{i} * stride;
     const Floats weight = broadcast(w);
@@ -198,8 +200,8 @@ HEDGEROW_INLINE void add_pair_block(const SingleRows& rows, int n, int64_t j, in
 }
 
 // curvature += weight gamma P (1 - P) for P = before * arcs * after, all rows of the same label
-// before; for the nearly certain `label`, where 1 - P would lose digits, that is `others`. arcs,
-// after, curvature: (stride,)
+// before; for the nearly certain `label`, where 1 - P would lose digits, `others` is used instead.
+// arcs, after, curvature: (stride,)
 HEDGEROW_INLINE void add_likely_row(float before, const float* arcs, const float* after,
                                     float gamma, double weight, int stride, int64_t label,
                                     double others, const SumGrid& grid, double* curvature) {

@@ -20,7 +20,7 @@ Lanes centre(const Packed* marginals, int n_labels, Packed* slopes) {
   return mean;
 }
 
-// part / sum from their logarithms, 0 / 0 being 0.
+// part / sum from their logarithms, with 0 / 0 = 0.
 HEDGEROW_INLINE Lanes share_of(Lanes part, Lanes sum) {
   return LogSum::to_prob(part - replace_minus_infinity(sum, broadcast(0.0)));
 }
@@ -147,8 +147,8 @@ void LockstepSlopes<SumProduct>::reach_back_slopes(const Packed* row, const Pack
   subtract_mean(mean, reached_.data(), n_states_, reached_slopes_.data());
 }
 
-// d beta of a cell = sum over its terms of w (d reached + move of the arc * reached), then what
-// comes back to a cell comes back to its parts. The posterior of a term is x w reached, x the sum
+// d beta of a cell = sum over its terms of w (d reached + move of the arc * reached), then the d
+// beta of a cell is added to those of its parts. The posterior of a term is x w reached, x the sum
 // of alpha over its cell; of its slope,
 //   x w (d reached + move of the arc * reached) + dx w reached,
 // the first part is added to the sums here, the second by Lockstep::backward, both without w.
@@ -310,7 +310,7 @@ LockstepSlopes<Semiring>::LockstepSlopes(const AutomatonScores& scores, const Te
   }
 }
 
-// Behind the last position nothing is gained.
+// After the last position, all mean gains are 0.
 template <class Semiring>
 void LockstepSlopes<Semiring>::open(const Group& group) {
   Lockstep<Semiring>::open(group);

@@ -1,8 +1,8 @@
-// The tangent of Lockstep: beside every number its slope, how it moves when the scores move along a
-// direction.
+// The tangent of Lockstep: every number has a slope, its derivative along a direction of the
+// scores.
 //
-// A number x of Lockstep is a sum over paths. Its mean gain a = d log x is what the scores of these
-// paths gain along the direction, on average by their weights:
+// A number x of Lockstep is a sum over paths. Its mean gain a = d log x is how much the scores of
+// these paths increase along the direction, averaged with the weights of the paths:
 //   x = y + z                                         a_x = (y a_y + z a_z) / x
 //   x = y f, f a factor whose score moves by u        a_x = a_y + u
 // With SumProduct the slope is x a = dx: both rules are linear in it, so the loops of Lockstep
@@ -23,8 +23,8 @@ namespace hedgerow {
 //   row    (2S+1,) alpha_t (S,), its slopes (S,), and the mean gain that was subtracted from all of
 //          them at t to keep them small
 //   moves  (K,) the direction of the nodes at t, minus its mean under the labels' marginals
-// The direction of an arc is called its move, too. The slopes do not move the norms: these are
-// constants that alpha is divided by.
+// The direction of an arc is called its move, too. The norms have no slopes: they count as
+// constants by which alpha is divided.
 template <class Semiring>
 class LockstepSlopes : private Lockstep<Semiring> {
  public:
@@ -90,7 +90,8 @@ class LockstepSlopes : private Lockstep<Semiring> {
   Numbers sums_;               // (E,) slopes of the terms' posteriors, summed; empty if not wanted
   // SumProduct: the moves of the terms' arcs, in the order of either table; empty without moves.
   std::vector<double> moves_to_states_, moves_to_cells_;  // (E,)
-  // LogSum: the terms that come back to each cell, log-summed, before they go on to its parts.
+  // LogSum: the log-sum of the terms of each cell in backward(), before it is added to the cell's
+  // parts.
   Numbers cell_logs_;  // (C,)
 };
 

@@ -1,5 +1,5 @@
-// Sequences side by side, one per lane: which go together, and their numbers from rows to lanes and
-// back. What a lane computes does not depend on the others.
+// Sequences in lanes, one per lane: which of them share lanes, and how their numbers get from rows
+// to lanes and back. Results of a lane do not depend on the others.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,16 @@
 
 namespace hedgerow {
 
-// Kernels with a lane for each sequence hold all labels of a position in registers: few labels.
+// Kernels with a lane for each sequence keep all labels of a position in registers, so that only
+// few labels are possible.
 inline constexpr int kMostLaneLabels = kLowLimits ? 3 : 8;
 
 inline bool labels_fit_lanes(int n_labels) {
   return n_labels <= kMostLaneLabels && has_wide_registers();
 }
 
-// The kernels for a number of labels. make(K) returns those for K labels, an integral_constant; it
-// must be a lambda, of which each has a table of its own.
+// The kernels for a number of labels. make(K) returns those for K labels, K being an
+// integral_constant. It must be a lambda: each lambda has its own table.
 template <class Make>
 const auto& kernels_for(int n_labels, Make make) {
   static const auto kKernels = [&]<int... kBefore>(std::integer_sequence<int, kBefore...>) {
@@ -32,7 +33,7 @@ const auto& kernels_for(int n_labels, Make make) {
   return kKernels[n_labels - 1];
 }
 
-// Scratch memory of a lane grows with its sequence: longer ones do not get one.
+// Scratch memory of a lane grows with its sequence: sequences longer than this do not get a lane.
 inline constexpr int64_t kLongestStrand = kLowLimits ? 1 << 9 : 1 << 14;
 // Label pairs of all positions of a sequence with edges; a lane takes 8 bytes for each.
 inline constexpr int64_t kMostStrandPairs = kLowLimits ? 1 << 12 : 1 << 18;
@@ -51,7 +52,7 @@ struct StrandGroup {
   int64_t sequences[kWidth] = {};
   int64_t begins[kWidth] = {};   // first position of each in the batch
   int64_t lengths[kWidth] = {};  // 0 for lanes that are not used
-  // Of pieces, (K,): alpha at the position before, null where a sequence begins; and beta at the
+  // For pieces, (K,): alpha at the position before, null where a sequence begins; and beta at the
   // last position, null where it ends.
   const double* starts[kWidth] = {};
   const double* ends[kWidth] = {};
@@ -69,8 +70,8 @@ struct StrandGroup {
 };
 
 // Groups of sequences of similar length, the longest first, and chunks of groups, one task each.
-// All depends on the data alone, so that sums over a chunk, added in chunk order, are the same for
-// any number of threads.
+// Everything depends only on the data, so that sums over a chunk, added in chunk order, are the
+// same for any number of threads.
 template <int kWidth>
 class StrandGroups {
  public:
@@ -104,8 +105,8 @@ class StrandGroups {
 
   std::vector<int64_t> others;  // sequences that are too long for a lane
 
-  // Calls task(worker, chunk, group) for every group. Each thread has a worker of its own, which
-  // make_worker() points to.
+  // Calls task(worker, chunk, group) for every group. Each thread has its own worker, to which
+  // make_worker() returns a pointer.
   template <class MakeWorker, class Task>
   void for_each(int n_threads, Stop& stop, MakeWorker make_worker, Task task) const {
     const auto make_task = [&] {
@@ -149,7 +150,7 @@ LaneRows<Number> lane_rows(const StrandGroup<kWidth>& group, int first, Number* 
 
 // out[i] = number i of each lane, 0 past the end of a lane. out: (n,)
 void rows_to_lanes(const LaneRows<const double>& in, Packed* out, int64_t n);
-// The other way round; lanes of 0 numbers are not written.
+// The reverse; lanes of 0 numbers are not written.
 void lanes_to_rows(const Packed* in, const LaneRows<double>& out);
 
 }  // namespace hedgerow

@@ -4,9 +4,9 @@
 // score of a labelling is
 //   sum_t nodes[t, y_t] + arcs[arc(q_parent(t), y_t)] + sum over t not a root of edges[t, ...],
 // and its probability is exp(score) / Z. Without an automaton states are labels, the arcs are label
-// pairs [label of the parent, label], and roots take none. With one, state q_t is what the labels
-// on the path from the root to t lead to, as along a chain. Scores may be any finite number; arcs
-// and nodes may also be -inf (forbidden).
+// pairs [label of the parent, label], and roots take none. With one, q_t is the state to which the
+// labels on the path from the root to t lead, as along a chain. Scores may be any finite number;
+// arcs and nodes may also be -inf (forbidden).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct GraphPosteriors {
   const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns;
   const MixingBounds* mixing;  // first order only
-  double bound = 0.0;          // of the sizes of all that the sums are made of, see SumGrid
+  double bound = 0.0;          // upper bound on the sum of the sizes of all terms, see SumGrid
 
   bool need_pairs() const { return arc_sums || pairs || patterns; }
   bool mixing_alone() const {
@@ -72,7 +72,7 @@ void fill_graph_weighted_posteriors(const GraphScores& scores, const int32_t* la
 void fill_graph_tangents(const GraphScores& scores, const Direction& direction,
                          const AutomatonTangents& out, int n_threads, Stop& stop);
 
-// The best labelling of each sequence, parents decided before their children; of equally good
+// The best labelling of each sequence. Labels are chosen from the roots down; of equally good
 // labels the lowest code. labels: (N,)
 void fill_graph_viterbi(const GraphScores& scores, int32_t* labels, int n_threads, Stop& stop);
 

@@ -1,5 +1,5 @@
-// Which sequences of tree-shaped graphs are passed over together, and by which thread: in
-// probabilities first, then in logarithms.
+// Which sequences of tree-shaped graphs are processed together, and by which thread: first with
+// probabilities, then with logarithms.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace hedgerow {
 namespace {
 
 // Cuts sequences into chunks, one task each, at most 64 of them, and these into runs that are
-// passed over together. All depends on the data alone, so that sums over a chunk, added in chunk
-// order, are the same for any number of threads.
+// processed together. Everything depends only on the data, so that sums over a chunk, added in
+// chunk order, are the same for any number of threads.
 struct GraphChunks {
   // All sequences.
   explicit GraphChunks(const GraphScores& scores)
@@ -57,9 +57,9 @@ struct GraphChunks {
   }
 };
 
-// Calls run(pass, chunk, chosen sequences) for every run of every chunk: with a Pass<Fast>, and
-// for the sequences that it refuses, for which run must have written nothing that counts, with a
-// Pass<Logs>. run returns whether the pass refused none. Passes are constructed as
+// Calls run(pass, chunk, chosen sequences) for every run of every chunk: first with a Pass<Fast>,
+// and then, for the sequences that it refuses, with a Pass<Logs>. If any is refused, run must not
+// have added to any sums. run returns whether the pass refused none. Passes are constructed as
 // Pass<Algebra>(scores, states, arguments..., stop), once per thread.
 template <template <class> class Pass, class Fast, class Run, class... Arguments>
 void for_each_graph(const GraphScores& scores, const GraphChunks& chunks, int n_threads, Stop& stop,

@@ -2,8 +2,8 @@
 //
 // Where all edges have the same weights w, P[i, k] = left[i] w[i, k] right[k], and the sums are
 //   w sum of gamma left^T right - w^2 sum of gamma (left^2)^T (right^2).
-// Where P is nearly 1 the difference 1 - P would lose digits. That can only be at the pair of two
-// labels that are both nearly certain, and the row of that pair is added by itself.
+// Where P is nearly 1, the difference 1 - P would lose digits. This can only happen for the pair of
+// two labels that are both nearly certain; the row of that pair is added separately.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ class PairCurvature {
     rows_.open(order);
   }
 
-  // Keeps which label of each node is nearly certain, if one is. reach, belief: rows of nodes first
-  // .. end-1; norms: of all nodes
+  // Stores which label of each node is nearly certain, if one is. reach, belief: rows of nodes
+  // first .. end-1; norms: of all nodes
   HEDGEROW_CLONES void find_likely(int64_t first, int64_t end, const double* reach,
                                    const double* belief, const double* norms) {
     if (std::ssize(likely_) < end) likely_.resize(end);
@@ -55,8 +55,8 @@ class PairCurvature {
     }
   }
 
-  // Adds the edge between a node and its parent, all but a row with finish(). False, and nothing is
-  // added, if numbers are too large to be squared.
+  // Adds the edge between a node and its parent: the row of a likely pair at once, all others with
+  // finish(). False, and nothing is added, if numbers are too large to be squared.
   HEDGEROW_CLONES bool add(int64_t node, int64_t parent, const double* outside,
                            const double* belief, double norm, double gamma) {
     const Lanes per_norm = broadcast(1.0 / norm), factor = broadcast(gamma);
@@ -82,7 +82,8 @@ class PairCurvature {
       const double prob = from * states_.matrix()[place] * belief[k];
       add_row(from, j, belief, gamma);
       left[j] = left_squares[j] = 0.0;
-      // What the pair (j, k) leaves to others: all of other labels here, and k after others than j.
+      // 1 - P of the pair (j, k): the probability of other labels here, and of k after labels other
+      // than j.
       const double others =
           gamma * likely_[node].others +
           sum_products(left, states_.transposed() + static_cast<int64_t>(k) * stride_) * belief[k];
@@ -91,7 +92,7 @@ class PairCurvature {
     return true;
   }
 
-  // Adds all edges of add().
+  // Adds the remaining rows of all edges of add().
   HEDGEROW_CLONES void finish() {
     const double* weights = states_.matrix();
     rows_.sum(kLeft, kRight, [&](int64_t place, Lanes outer) {
@@ -103,8 +104,8 @@ class PairCurvature {
     });
   }
 
-  // Adds an edge of any weights. probs: (stride, stride), which is changed; 1 - p of a likely pair
-  // is the sum of the others
+  // Adds an edge with any weights. probs: (stride, stride), which is changed; 1 - p of a likely
+  // pair is the sum of the others
   HEDGEROW_CLONES void add_probs(double gamma, PaddedVector& probs) {
     const Lanes scale = broadcast(gamma), one = broadcast(1.0);
     Lanes largest = broadcast(0.0);
@@ -124,7 +125,7 @@ class PairCurvature {
         grid_.round(gamma * top * sum_lanes(others)) - grid_.round(gamma * top * (1.0 - top));
   }
 
-  // Adds all that was added to curvature (K, K).
+  // Adds the sums to curvature (K, K).
   void add_to(double* curvature) const {
     const int64_t n_labels = states_.n_labels();
     for (int64_t j = 0; j < n_labels; ++j)

@@ -1,8 +1,8 @@
 // Sums of outer products over the edges of tree-shaped graphs, sequence by sequence.
 //
-// Passes take the nodes of several sequences level by level; sums over all sequences are rounded to
-// a grid, sequence by sequence. So the rows that are multiplied are kept until a pass is over,
-// those of a sequence side by side, and then added up in registers, many at a time.
+// Passes process the nodes of several sequences level by level, but sums over all sequences are
+// rounded to a grid sequence by sequence. So the rows that are multiplied are kept until a pass is
+// over, those of a sequence contiguously, and then added up in registers, many at a time.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace {
 
 class EdgeRows {
  public:
-  // n_kinds: of rows of each node; 0: none are kept
+  // n_kinds: number of rows of each node; 0: none are kept
   EdgeRows(int n_kinds, int stride) : stride_(stride), rows_(n_kinds) {}
 
-  // For the nodes of an order. Roots have no edge: their rows are zeros.
+  // Prepares the rows of the nodes of an order. Roots have no edge: their rows are zeros.
   void open(const GraphOrder& order) {
     order_ = &order;
     const size_t n = order.size() * static_cast<size_t>(stride_);

@@ -1,17 +1,18 @@
 // Mean gains of the rows of tree-shaped graphs along a direction, up and down.
 //
-// Beside every number x of a row stands its mean gain a = d log x, what the scores of the
-// labellings that x is a sum of gain along the direction, on average. Gains of products add up;
-// that of a sum is the mean, weighted by the terms:
+// Every number x of a row has a mean gain a = d log x: how much the scores of the labellings summed
+// in x increase along the direction, on average. The gain of a product is the sum of the gains of
+// its factors; that of a sum is their mean, weighted by the terms:
 //   belief    a[x] = v[label of x] + sum over the children of their messages' gains
 //   message   a[q] = sum_k P(y = k | parent in q) (belief's a[target] + u[q, k])
 //   reach     a[x] = sum over (q, k) that lead to x of P(q, k | x) (outside's a[q] + u[q, k])
 //   outside   a[x] = the parent's reach + v + sum over the siblings of their messages' gains
-// Each row may be shifted by a constant. So v is taken less its mean under the marginals, and of
-// messages and outsides the mean is subtracted, so that nothing grows with the size of a tree.
+// Each row may be shifted by a constant. So the mean of v under the marginals is subtracted from
+// it, and likewise the means of messages and outsides, so that nothing grows with the size of a
+// tree.
 //
-// Where all nodes have the same weights, sums over arcs are products with the matrices of w and of
-// w u, or steps over an automaton with these weights, for several nodes at once.
+// If all nodes have the same weights, sums over arcs are products with the matrices of w and of w
+// u, or steps over an automaton with these weights, for several nodes at once.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class GraphGains : public GraphPass<Algebra> {
     for (int64_t q = 0; q < states.n_states() && direction.arcs; ++q)
       for (int32_t k = 0; k < scores.n_labels; ++k) {
         const int32_t arc = states.arc(q, k);
-        // Where an arc is forbidden its move may be anything.
+        // The move of a forbidden arc may be any number.
         moves_[q * states.label_stride() + k] =
             scores.arcs[arc] > -kInfinity ? direction.arcs[arc] : 0.0;
       }
@@ -99,8 +100,8 @@ class GraphGains : public GraphPass<Algebra> {
             states_.matrix()[q * stride_ + k] * moves_[q * stride_ + k];
   }
 
-  // Fills a row with the direction of a node's states, less its mean under the marginals, and
-  // marginal(i), in which the states of a label count the same.
+  // Fills a row with the direction of a node's states minus its mean under the marginals; and fills
+  // marginal(i), in which all states of a label have the same weight.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
     const int64_t position = order_.positions[i], at = position * scores_.n_labels;
     const bool inner = position < this->n_inner_;
@@ -138,7 +139,7 @@ class GraphGains : public GraphPass<Algebra> {
     return mean;
   }
 
-  // What labels gain from a state: gains[target(q, k)], (label_stride,).
+  // The gains of labels, given a state: gains[target(q, k)], (label_stride,).
   const double* gather_gains(const double* by_state, int64_t state) {
     if (states_.first_order()) return by_state;
     for (int32_t k = 0; k < scores_.n_labels; ++k)
@@ -164,7 +165,7 @@ class GraphGains : public GraphPass<Algebra> {
           for (int64_t i = first; i < end; ++i) fill_message_gains(i, this->matrix_of(i));
       }
   }
-  // Of the nodes at places first .. end-1, so that the direction is read in its order.
+  // For the nodes at places first .. end-1, so that the direction is read in its order.
   HEDGEROW_CLONES void fill_directions(int64_t first, int64_t end) {
     for (int64_t place = first; place < end; ++place) {
       const int64_t i = order_.nodes[place];

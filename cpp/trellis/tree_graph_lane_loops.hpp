@@ -13,9 +13,9 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kSingleNodes = 32;  // whose curvatures are added in single precision
+constexpr int64_t kSingleNodes = 32;  // curvatures that are added in single precision
 
-// Number k of a row in each lane's own row of a table (., K).
+// Number k of a row of a table (., K), which is a different row for each lane.
 template <class Kind, int kLabels>
 HEDGEROW_INLINE Kind::Vector gather_lanes(const typename Kind::Stored* table, const int32_t* rows,
                                           int k) {
@@ -70,7 +70,7 @@ HEDGEROW_INLINE Vector scale_lanes(Vector* row, Vector& sum) {
 }
 
 // Fills a lane of the beliefs with nodes in the order of `places`, zeros past its end; in single
-// precision less their maximum. nodes: of the sequence; places: (length,)
+// precision, their maximum is subtracted. nodes: of the sequence; places: (length,)
 template <class Kind, int kLabels>
 HEDGEROW_INLINE void load_lane_nodes(const double* nodes, const int32_t* places, int64_t length,
                                      int lane, GraphLaneScratch<Kind>& scratch) {
@@ -112,8 +112,8 @@ HEDGEROW_INLINE void fill_lane_factors(GraphLaneScratch<Kind>& scratch) {
   }
 }
 
-// A node is often the last child of the node before it. So as not to wait until numbers that were
-// just written lane by lane can be read as a row, these are passed on in registers.
+// A node is often the last child of the node before it. Numbers that were just written lane by lane
+// are slow to be read as a row, so they are passed on in registers.
 template <class Kind, int kLabels>
 HEDGEROW_INLINE void graph_lanes_up(GraphLaneScratch<Kind>& scratch, Stop& stop) {
   using Vector = Kind::Vector;
@@ -160,7 +160,7 @@ HEDGEROW_INLINE void graph_lanes_up(GraphLaneScratch<Kind>& scratch, Stop& stop)
   if constexpr (!Kind::kSingle) scratch.exponents = exponents, scratch.roots = roots;
 }
 
-// Rates between a node and its parent, as tree_graph_rates.hpp has them.
+// Rates between a node and its parent, as in tree_graph_rates.hpp.
 template <class Kind, int kLabels, class Vector = Kind::Vector>
 HEDGEROW_INLINE void fill_lane_rates(const typename Kind::Number* weights, const Vector* belief,
                                      const typename Kind::Stored* message, const Vector* outside,
@@ -289,7 +289,7 @@ HEDGEROW_INLINE void graph_lanes_bend(GraphLaneScratch<Kind>& scratch, Stop& sto
   add_bends<Kind, kLabels>(bends, scratch);
 }
 
-// Rates become gammas, see tree_graph_mixing.hpp.
+// Turns rates into gammas, see tree_graph_mixing.hpp.
 template <class Kind>
 HEDGEROW_INLINE void graph_lanes_gammas(GraphLaneScratch<Kind>& scratch, Stop& stop) {
   using Vector = Kind::Vector;

@@ -1,10 +1,10 @@
 // Posteriors of tree-shaped graphs with few labels: a sequence in each lane, in double precision,
-// or where only mixing rates are wanted in single precision, as those of chains.
+// or in single precision if only mixing rates are wanted, as for chains.
 //
 // Nodes are numbered so that parents come before their children, in each lane by its own tree; the
-// messages are those of tree_graph_pass.hpp. On the way up every child multiplies the belief of its
-// parent by its message, and keeps what it was before: the product over the siblings that came
-// earlier. On the way down in turn every child multiplies what the others have left, so that
+// messages are those of tree_graph_pass.hpp. On the way up, every child multiplies the belief of
+// its parent by its message, and keeps the belief from before: the product over earlier siblings.
+// On the way down, every child likewise multiplies a product over later siblings, so that
 //   outside_c = (factors and messages of earlier siblings) (reach and messages of later ones),
 // two products per child and no division. Rows are scaled by powers of two, which is exact. Every
 // number that is kept is 0 or at least kLeast, or the lane is refused.
@@ -48,7 +48,7 @@ struct FloatLanes {
   static constexpr int kWidth = kFloats;
   static constexpr bool kSingle = true;
   static constexpr float kLeast = 0x1p-60f;
-  static constexpr float kLogLeast = -41.5f;  // its logarithm, a little above
+  static constexpr float kLogLeast = -41.5f;  // slightly above its logarithm
 
   static HEDGEROW_INLINE Vector load_gammas(const float* p) { return load(p); }
   static HEDGEROW_INLINE void store_gammas(float* p, Vector a) { store(p, a); }
@@ -59,7 +59,7 @@ struct FloatLanes {
   }
 };
 
-// What the kernels read and write of a group. T: length of its longest sequence; Kind: of lanes
+// What the kernels read and write for a group. T: length of its longest sequence; Kind: of lanes
 template <class Kind>
 struct GraphLaneScratch {
   using Stored = Kind::Stored;
@@ -78,7 +78,7 @@ struct GraphLaneScratch {
   std::vector<Stored> down, up;  // (T,) rates
   std::vector<float> node_gammas, edge_gammas;  // (T, lanes)
   std::vector<Stored> betas, epsilons;          // (T+1,) see tree_graph_mixing.hpp
-  Stored smallest;                              // of what may not be less than kLeast
+  Stored smallest;                              // of all numbers that must be at least kLeast
   LaneSums shifts;                              // of the maxima of the nodes
   Packed exponents;                             // of the powers of two that were divided out
   Packed roots;                                 // what is left of the product over the roots
@@ -92,24 +92,24 @@ class GraphLanes {
  public:
   using Group = StrandGroup<Kind::kWidth>;
 
-  // Whether lanes can give what is wanted: first order, the same arcs everywhere, few labels; in
-  // single precision also mixing rates alone, and arcs that do not lie too far apart. states: those
-  // of probabilities
+  // Whether lanes can compute what is wanted: this needs first order, the same arcs everywhere, and
+  // few labels; in single precision, also that only mixing rates are wanted, and that arcs are not
+  // too far apart. states: those of probabilities
   static bool fit(const GraphScores& scores, const GraphStates& states, const GraphPosteriors& out);
 
   // states: those of probabilities, which must be usable
   GraphLanes(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
              const GraphPosteriors& out);
 
-  // Computes what is wanted of a group, and writes all of it but the totals and sums. Throws
-  // std::invalid_argument if parents are not those of forests.
+  // Computes the results of a group that are wanted, and writes all but the totals and sums. Throws
+  // std::invalid_argument if parents do not form forests.
   void run(const Group& group, Stop& stop);
 
-  // Of a lane of the last group. Where it was refused everything else is meaningless.
+  // Results of a lane of the last group. If it was refused, everything else is meaningless.
   bool refused(int lane) const { return !(scratch_.smallest.values[lane] >= Kind::kLeast); }
   LaneTotals totals(int lane) const;
-  // Adds the expected arcs, and the curvature of pairs, times the sequence's weight; either may not
-  // be wanted. (K, K)
+  // Adds the expected arcs, and the curvature of pairs, times the sequence's weight, to tables (K,
+  // K), if they are wanted.
   void add_tables(int lane, const SumTable& arc_sums, const SumTable& curvature) const;
 
  private:

@@ -3,16 +3,16 @@
 //
 // With alpha_{s,v} = 1 - sum_j min_i P(y_v = j | y_s = i) and N(s) the neighbours of a node:
 //   nodes (Chen et al., 2015, Theorem 4.1)
-//     beta_{s->t} = alpha_{t,s} (1 + sum over h in N(s) but t of beta_{h->s})
+//     beta_{s->t} = alpha_{t,s} (1 + sum over h in N(s) without t of beta_{h->s})
 //     gamma_t     = 2 (1 + sum over s in N(t) of beta_{s->t})
 //   edges
-//     eps_{h->a}  = 1 + alpha_{a,h} sum over g in N(h) but a of eps_{g->h}
-//     gamma_(a,b) = 2 (1 + sum over h in N(a) but b of eps_{h->a}
-//                        + sum over h in N(b) but a of eps_{h->b})
-// The paper's Theorem 4.2 for edges is right for chains alone: of an edge (a, b) it counts one
-// distance for each side, where a tree has one for each neighbour. An edge f = (u, s), u the nearer
-// end, moves as much as y_u does, whose distance is at most the product of the rates on the way, so
-// that an edge at a node counts 1 and those beyond it by the rate.
+//     eps_{h->a}  = 1 + alpha_{a,h} sum over g in N(h) without a of eps_{g->h}
+//     gamma_(a,b) = 2 (1 + sum over h in N(a) without b of eps_{h->a}
+//                        + sum over h in N(b) without a of eps_{h->b})
+// The paper's Theorem 4.2 for edges holds for chains only: it counts one distance for each side of
+// an edge (a, b), but a tree has one for each neighbour. The distance of an edge f = (u, s), with u
+// the nearer end, is that of y_u, which is at most the product of the rates on the path. So an edge
+// next to a node counts 1, and those beyond it are multiplied by the rate.
 #pragma once
 
 #include <cstdint>

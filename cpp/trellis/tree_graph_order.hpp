@@ -2,8 +2,8 @@
 //
 // Nodes are numbered breadth first: all roots, then their children, and so on. A level, the nodes
 // of equal depth, is a range of numbers, and so are the children of a node; nodes of a level do not
-// depend on each other. Upwards levels are taken from the last to the first, downwards the other
-// way round. Neither long paths nor many children make it slower than linear.
+// depend on each other. Upwards, levels are processed from the last to the first; downwards, from
+// the first to the last. The time is linear even with long paths or many children.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ HEDGEROW_INLINE void check_parent(int64_t parent, int64_t place, int64_t length,
 
 struct GraphOrder {
   GraphOrder() = default;
-  // Of one sequence. See build().
+  // The nodes of one sequence, see build().
   GraphOrder(const int64_t* offsets, const int32_t* parent_places, int64_t sequence) {
     build(offsets, parent_places, &sequence, 1);
   }
@@ -66,7 +66,7 @@ struct GraphOrder {
       const int64_t place = positions[i], sequence = sequences[i];
       const int64_t n_children = child_begins_[place + 1] - child_begins_[place];
       const int32_t* children = listed_.data() + child_begins_[place];
-      // Some at once, even if there are fewer: their number is hard to predict.
+      // Always kAtOnce are written, even if there are fewer: their number is hard to predict.
       for (int64_t c = 0; c == 0 || c < n_children; c += kAtOnce)
         for (int64_t at_once = c; at_once < c + kAtOnce; ++at_once) {
           positions[n_placed + at_once] = children[at_once];
@@ -88,15 +88,15 @@ struct GraphOrder {
   int64_t n_levels() const { return static_cast<int64_t>(levels.size()) - 1; }
   int64_t n_children(int64_t node) const { return first_children[node + 1] - first_children[node]; }
 
-  // The place of a node where the positions of the chosen sequences follow each other.
+  // The place of a node if the positions of the chosen sequences are concatenated.
   int64_t place(int64_t node) const { return positions[node] - shifts_[sequences[node]]; }
 
   std::vector<int64_t> begins;          // (n_chosen + 1,) first place of each sequence, then n
-  std::vector<int64_t> positions;       // (n,) of each node among all N
+  std::vector<int64_t> positions;       // (n,) position of each node, among all N
   std::vector<int64_t> parents;         // (n,) number of the parent; -1 for a root
   std::vector<int64_t> first_children;  // (n+1,) the children of i: first_children[i] to [i + 1]
   std::vector<int64_t> sequences;       // (n,) which of the chosen sequences a node is in
-  std::vector<int64_t> nodes;           // (n,) of each place
+  std::vector<int64_t> nodes;           // (n,) node at each place
   std::vector<int64_t> levels;          // (L+1,) first node of each level, then n
 
  private:

@@ -6,11 +6,11 @@
 // and Z is the product over the roots of sum_x begin[x] belief[x]. Downwards
 //   reach_c[x]   = sum over (q, k) that lead to x of outside_c[q] w_c[q, k], begin[x] at a root,
 //   outside_g[x] = f_c[x] reach_c[x] prod over the other children s of c of message_s[x].
-// As a message may be 0, nothing is divided: on the way up outside_g is f_c times the messages of
-// earlier siblings, on the way down it is multiplied by reach_c times those of later ones. Then
+// Since a message may be 0, nothing is divided: on the way up outside_g is f_c times the messages
+// of earlier siblings, on the way down it is multiplied by reach_c times those of later ones. Then
 //   P(state of c = x)            ~ reach_c[x] belief_c[x],
 //   P(state of parent = q, y_c = k) ~ outside_c[q] w_c[q, k] belief_c[target(q, k)],
-// with the same sum. Beliefs and outsides are scaled as tree_graph_rows.hpp says.
+// with the same sum. Beliefs and outsides are scaled as described in tree_graph_rows.hpp.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,14 @@
 
 namespace hedgerow {
 
-// Nodes whose messages are passed between two looks at whether the user wants to stop, and at a
-// time downwards.
+// Number of nodes processed between two checks for a stop, and at a time on the way down.
 inline constexpr int64_t kGraphBlock = 64;
-// Weights of arcs that are kept of the nodes that are passed over together.
+// Maximum number of arc weights that are kept, for all nodes that are processed together.
 inline constexpr size_t kMostKept = kLowLimits ? 1 << 9 : 1 << 20;
 
 namespace {
 
-// Passes over the sequences that are chosen, together: their nodes are those of a GraphOrder.
+// Passes over the chosen sequences together: their nodes are those of a GraphOrder.
 template <class Algebra>
 class GraphPass {
  public:
@@ -96,7 +95,7 @@ class GraphPass {
       }
   }
 
-  // Of a chosen sequence, after up().
+  // Log Z of a chosen sequence, after up().
   double log_z(int64_t chosen) const {
     return totals_[chosen].shifts.value() + totals_[chosen].log();
   }
@@ -104,7 +103,7 @@ class GraphPass {
   double log_likelihood(int64_t chosen, double path_score) const {
     return path_score - totals_[chosen].log();
   }
-  // Fills path_scores with the scores of labels, less what was subtracted from those of all
+  // Fills path_scores with the scores of labels minus what was subtracted from those of all
   // labellings.
   void fill_path_scores(const int32_t* labels, std::vector<double>& path_scores) {
     std::vector<ExactSum> sums(chosen_.size());
@@ -132,8 +131,8 @@ class GraphPass {
 
   struct Total {
     ExactSum shifts;      // what was subtracted from scores
-    ExactSum log_scales;  // what rows were divided by: logarithms,
-    LogProduct scales;    // or numbers
+    ExactSum log_scales;  // logarithms of what rows were divided by
+    LogProduct scales;    // the same, unless numbers are logarithms
     bool refused = false;
 
     HEDGEROW_INLINE void add_scale(double scale) {
@@ -160,7 +159,7 @@ class GraphPass {
   }
   Total& total_of(int64_t node) { return totals_[order_.sequences[node]]; }
 
-  // Asks for the row (K,) of a node that comes some steps later: nodes of a level are far from
+  // Prefetches the row (K,) of a node that comes some steps later: nodes of a level are far from
   // each other in memory.
   HEDGEROW_INLINE void prefetch_ahead(const double* rows, int64_t node) const {
     constexpr int64_t kAhead = 12, kLine = 8;
@@ -198,7 +197,8 @@ class GraphPass {
     if (!keeps_matrices_) states_.fill_matrix(edges_of(node), usable, matrix_at(node));
     return matrix_at(node);
   }
-  // The same in up(); returns what was subtracted from the scores, NaN for a bad edge.
+  // Likewise in up(), which computes them; returns what was subtracted from the scores, NaN for a
+  // bad edge.
   double open_matrix(int64_t node, bool& lost) {
     if (scores_.edges == nullptr) return states_.shift();
     bool usable = true;
@@ -210,7 +210,8 @@ class GraphPass {
     return matrices_.data() + (keeps_matrices_ ? node * matrix_size() : 0);
   }
 
-  // The numbers that labels lead to from a state: belief[target(q, k)], (label_stride,).
+  // The numbers of the states to which labels lead from a state: belief[target(q, k)],
+  // (label_stride,).
   HEDGEROW_INLINE const double* gather(const double* by_state, int64_t state) {
     if (states_.first_order()) return by_state;
     double* row = label_rows_.data();
@@ -219,8 +220,8 @@ class GraphPass {
     return row;
   }
 
-  // Of a row of beliefs that was divided by scale, kZero if all are zeros; lost: see
-  // multiply_rows_to. False if that means that there is no labelling.
+  // Notes that a row of beliefs was divided by scale, which is kZero if all are zeros; lost: see
+  // multiply_rows_to. False if there is therefore no labelling.
   HEDGEROW_INLINE bool add_scale(int64_t node, double scale, bool lost) {
     if (scale == Algebra::kOne && !lost) return true;
     Total& total = total_of(node);
@@ -232,7 +233,7 @@ class GraphPass {
     }
     return scale != Algebra::kZero || total.refused;
   }
-  // Of the nodes at places first .. end-1, so that scores are read in their order.
+  // For the nodes at places first .. end-1, so that scores are read in their order.
   Problem fill_factors(int64_t first, int64_t end);
   Problem fill_beliefs(int64_t first, int64_t end);
   Problem fill_messages(int64_t first, int64_t end);
@@ -293,7 +294,8 @@ HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_fa
 template <class Algebra>
 HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(int64_t first,
                                                                                       int64_t end) {
-  // Child by child: a loop over those of each node would end at a place that is hard to predict.
+  // A single loop over all children: the end of a loop over those of each node would be hard to
+  // predict.
   for (int64_t c = order_.first_children[first]; c < order_.first_children[end]; ++c) {
     const int64_t parent = order_.parents[c];
     bool lost = false;

@@ -1,5 +1,5 @@
-// What chooses the labels of tree-shaped graphs one by one, parents before children: the best
-// labelling, the k best, random ones, and the likelihood with a weight for each position.
+// Everything that chooses the labels of tree-shaped graphs one by one, parents before children: the
+// best labelling, the k best, random ones, and the likelihood with a weight for each position.
 #include <cmath>
 #include <vector>
 
@@ -32,8 +32,8 @@ class GraphWalk : public GraphPass<Algebra> {
   int64_t sequence_of(int64_t node) const { return this->chosen_[this->order_.sequences[node]]; }
   void check_stop() { this->stop_.check(); }
 
-  // Computes values(): of Best the scores of the labels, up to a constant; otherwise their
-  // probabilities before they are divided by total(). state: of the parent, 0 at a root
+  // Computes values(): with Best, the scores of the labels, up to a constant; otherwise their
+  // probabilities before division by total(). state: of the parent, 0 at a root
   void fill_values(int64_t node, int32_t state) {
     const double* belief = this->belief(node);
     const bool root = is_root(node), edges = this->scores_.edges != nullptr && !root;
@@ -54,7 +54,7 @@ class GraphWalk : public GraphPass<Algebra> {
       total_ += value;
     }
   }
-  // The best label, of equally good ones the lowest code; of Best.
+  // The best label, of equally good ones the lowest code; only with Best.
   int32_t best_label(int64_t node, int32_t state) {
     if (is_root(node) || this->scores_.edges || !states_.first_order()) {
       fill_values(node, state);
@@ -169,7 +169,7 @@ class NodeMeasures {
   }
 
  private:
-  // Carries a mass on from a state of the parent.
+  // Distributes a mass from a state of the parent to those of the node.
   void spread(int64_t i, int32_t state, double mass, bool observed) {
     const int64_t position = walk_.order().positions[i];
     const GraphStates& states = walk_.states();

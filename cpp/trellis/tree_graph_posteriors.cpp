@@ -43,8 +43,8 @@ void fill_by_rows(const GraphScores& scores, const int32_t* labels, const GraphP
       labels, out);
 }
 
-// Groups with a sequence in each lane: in double precision, and those that are refused in log
-// space. Scratch memory of one thread.
+// Groups with a sequence in each lane, in double precision; sequences that are refused are computed
+// in log space. Scratch memory of one thread.
 class GraphLaneWorker {
  public:
   // states: of probabilities
@@ -83,7 +83,7 @@ class GraphLaneWorker {
   std::unique_ptr<GraphUpDown<Logs>> slow_;  // built when first needed
 };
 
-// The same in single precision, and those that are refused in double precision.
+// The same in single precision; sequences that are refused are computed in double precision.
 class SingleGraphLaneWorker {
  public:
   SingleGraphLaneWorker(const GraphScores& scores, const GraphStates& states,

@@ -13,13 +13,13 @@
 namespace hedgerow {
 namespace {
 
-// Of a node, or of consecutive ones: rows of `stride` numbers follow each other.
+// Rows of `stride` numbers, of one node or of consecutive nodes.
 struct RateRows {
   const double *outside, *message, *belief, *reach;
 };
 
-// out[r, j] = min_i x[r, i] matrix[i, j], products that are NaN not counted, for kVectors vectors
-// of columns j.
+// out[r, j] = min_i x[r, i] matrix[i, j], ignoring products that are NaN, for kVectors vectors of
+// columns j.
 template <int kRows, int kVectors>
 HEDGEROW_INLINE void fill_least_of(const double* x, const double* matrix, int n, int stride,
                                    double* out) {
@@ -45,7 +45,7 @@ HEDGEROW_INLINE void measure_rate_rows(const double* from, const double* sums, c
                                        const double* matrix, int n_labels, int stride,
                                        double* scratch, double* rates) {
   double *per_sum = scratch, *least = scratch + kRows * stride;
-  // Infinity is never the minimum, and infinity * 0 = NaN is not either.
+  // Neither infinity nor infinity * 0 = NaN is ever the minimum.
   for (int k = 0; k < kRows * stride; k += kLanes)
     store(per_sum + k, if_positive(load(from + k) * load(sums + k), broadcast(1.0) / load(sums + k),
                                    broadcast(kInfinity)));
@@ -61,7 +61,7 @@ HEDGEROW_INLINE void measure_rate_rows(const double* from, const double* sums, c
   }
 }
 
-// The rates of kRows nodes with the same weights, both ways.
+// The rates of kRows nodes with the same weights, in both directions.
 template <int kRows>
 HEDGEROW_INLINE void measure_both_rates(const RateRows& rows, int64_t first, const double* weights,
                                         const double* transposed, int n_labels, int stride,
@@ -72,7 +72,7 @@ HEDGEROW_INLINE void measure_both_rates(const RateRows& rows, int64_t first, con
   measure_rate_rows<kRows>(rows.belief + at, rows.reach + at, rows.outside + at, transposed,
                            n_labels, stride, scratch, up + first);
 }
-// The same of n nodes. weights, transposed: (K, stride); scratch: eight rows
+// The same for n nodes. weights, transposed: (K, stride); scratch: eight rows
 HEDGEROW_CLONES
 void measure_rates(const RateRows& rows, int64_t n, const double* weights, const double* transposed,
                    int n_labels, int stride, double* scratch, double* down, double* up) {
@@ -83,7 +83,7 @@ void measure_rates(const RateRows& rows, int64_t n, const double* weights, const
     measure_both_rates<1>(rows, r, weights, transposed, n_labels, stride, scratch, down, up);
 }
 
-// The same of a node with weights of its own, (K, stride), which are read once. scratch: three rows
+// The same for a node with its own weights, (K, stride), which are read once. scratch: three rows
 HEDGEROW_CLONES
 void measure_edge_rates(const RateRows& rows, const double* weights, int n_labels, int stride,
                         double* scratch, double* down, double* up) {
@@ -114,7 +114,7 @@ void measure_edge_rates(const RateRows& rows, const double* weights, int n_label
   *up = std::clamp(1.0 - up_overlap, 0.0, 1.0);
 }
 
-// The same of logarithms.
+// The same for logarithms.
 void measure_log_rates(const RateRows& rows, const double* weights, int n_labels, int stride,
                        double* down, double* up) {
   const auto overlap = [&](auto is_given, auto is_possible, auto prob) {

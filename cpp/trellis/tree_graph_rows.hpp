@@ -3,11 +3,11 @@
 //
 // Scaled numbers are probabilities up to a factor per row. They have full relative precision, or
 // the sequence is refused and computed in Logs: every number that is kept is 0 because no labelling
-// leads there, or within bounds that no product of two leaves the range of a double by:
+// leads there, or within bounds that keep the product of any two within the range of a double:
 //   factors of nodes are in [1e-140, 1], weights of arcs in [1e-50, 1], and rows of beliefs in
 //   [1e-100, 1e40]; so messages, sums of weight * belief, are at least 1e-150.
 // A row is divided by its largest number where some number is not in [1e-60, 1e40], or where a
-// logarithm is large enough to lose digits. Whether it is depends on the row alone.
+// logarithm is large enough to lose digits. Whether it is divided depends only on the row.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-inline constexpr double kLeastFactor = -322.0;  // of its score less the largest: exp is > 1e-140
+inline constexpr double kLeastFactor = -322.0;  // score minus the largest one: exp(-322) > 1e-140
 inline constexpr double kLeastArc = 1e-50;
 inline constexpr double kLeastBelief = 1e-100;
 inline constexpr double kSmallEntry = 1e-60, kLargeEntry = 1e40, kLargeLog = 1e3;
@@ -99,7 +99,7 @@ HEDGEROW_INLINE double multiply_rows_to(const double* a, const double* b, int st
   return top;
 }
 
-// The sum over a row: of its products with another, entry by entry.
+// The sum of the products of two rows, entry by entry.
 template <class Algebra>
 HEDGEROW_INLINE double dot_rows(const double* a, const double* b, int stride) {
   if constexpr (!Algebra::kLogs) {

@@ -47,7 +47,7 @@ GraphStates::GraphStates(const GraphScores& scores, bool logarithms)
       transposed_[k * stride_ + q] = matrix_[q * label_stride_ + k];
 }
 
-// Scores to weights, in place; returns what was subtracted.
+// Turns scores into weights, in place; returns what was subtracted.
 double GraphStates::weigh(double* weights, int64_t n, bool& usable) const {
   if (logarithms_) return 0.0;
   const double largest = *std::max_element(weights, weights + n);
@@ -62,7 +62,7 @@ double GraphStates::weigh(double* weights, int64_t n, bool& usable) const {
 
 HEDGEROW_CLONES
 double GraphStates::fill_matrix(const double* edges, bool& usable, double* weights) const {
-  // With an automaton, state 0 leads to roots alone, which have no edges.
+  // With an automaton, state 0 leads only to roots, which have no edges.
   const int64_t first = first_order() ? 0 : 1;
   bool bad = false;
   for (int64_t q = first; q < n_states_; ++q) {

@@ -1,7 +1,7 @@
-// The states of the nodes of a tree-shaped graph, and what it weighs to go from one to the next.
+// The states of the nodes of a tree-shaped graph, and the weights of the arcs between them.
 //
 // Without an automaton the states are the labels. With one they are its states, of which state 0,
-// the beginning, is where roots come from; no node is in it.
+// the beginning, is the one before the roots; no node is in it.
 #pragma once
 
 #include <cstdint>
@@ -53,11 +53,11 @@ class GraphStates {
   const double* begin() const { return begin_.data(); }
   // (X, label_stride) weights of the arcs from each state on each label, except for edges.
   const double* matrix() const { return matrix_.data(); }
-  // The same of a first-order model, [label, label of the parent]: (K, stride).
+  // The same for a first-order model, [label, label of the parent]: (K, stride).
   const double* transposed() const { return transposed_.data(); }
 
-  // Fills weights (X, label_stride) with those of the arcs into a position that has `edges`, these
-  // included. Returns the shift, NaN if an edge is NaN or +inf. usable: see usable()
+  // Fills weights (X, label_stride) with those of the arcs into a position, including its `edges`.
+  // Returns the shift, NaN if an edge is NaN or +inf. usable: see usable()
   double fill_matrix(const double* edges, bool& usable, double* weights) const;
 
  private:

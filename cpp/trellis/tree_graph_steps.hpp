@@ -1,9 +1,9 @@
 // Steps over a label automaton between nodes of tree-shaped graphs and their parents.
 //
-// Four nodes at a time, one per lane: the automaton's tables are read once for all four, and sums
-// over states are shared between arcs, as along chains (lockstep.hpp). The nodes need not be of one
-// sequence, as long as none of them depends on another. In between, the numbers of a node are a
-// row, and rows are multiplied with each other where branches meet.
+// Four nodes are processed at a time, one per lane: the automaton's tables are read once for all
+// four, and sums over states are shared between arcs, as along chains (lockstep.hpp). The nodes
+// need not be from one sequence, as long as none of them depends on another. Between steps, the
+// numbers of a node are a row, and rows are multiplied with each other where branches meet.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace hedgerow {
 template <class Semiring>
 class GraphSteps {
  public:
-  // weights: (A,) of the arcs; grid: of what is added to the sums
+  // weights: (A,) of the arcs; grid: for what is added to the sums
   GraphSteps(const GraphStates& states, const std::vector<double>& weights, const SumGrid& grid);
 
   // message[q] = sum over labels k of w[q, k] belief[target(q, k)], for n nodes.

@@ -9,7 +9,7 @@
 namespace hedgerow {
 namespace {
 
-// Passes up and down with gains, of one run after the other.
+// Passes up and down with gains, for one run after the other.
 template <class Algebra>
 class GraphTangent : public GraphGains<Algebra> {
  public:
@@ -63,7 +63,7 @@ class GraphTangent : public GraphGains<Algebra> {
   bool adds_outer_products() const {
     return same_weights() && states_.first_order() && !out_.pairs;
   }
-  // Whether they come with the steps down.
+  // Whether these sums are computed by the steps down.
   bool adds_terms() const { return out_.arc_sums && this->steps_; }
 
   void down() {
@@ -172,9 +172,8 @@ class GraphTangent : public GraphGains<Algebra> {
       write_arcs(i, norm, mean);
   }
 
-  // Sums over arcs are those of the weights times outside (outside's gain - mean) / norm times
-  // belief and outside / norm times belief and its gain, and of the weights' moves times outside /
-  // norm times belief.
+  // Sums over arcs have three terms: w times outside (outside's gain - mean) / norm times belief, w
+  // times outside / norm times belief and its gain, and w u times outside / norm times belief.
   enum Kinds { kGained, kProbs, kBeliefs, kBeliefGains };
   HEDGEROW_CLONES void keep_arc_rows(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {

@@ -17,7 +17,7 @@
 namespace hedgerow {
 namespace {
 
-// Passes up and down of one run after the other.
+// Passes up and down, for one run after the other.
 template <class Algebra>
 class GraphUpDown : public GraphPass<Algebra> {
  public:
@@ -68,9 +68,9 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool adds_outer_products() const {
     return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
   }
-  // Whether they come with the steps down.
+  // Whether these sums are computed by the steps down.
   bool adds_terms() const { return out_.arc_sums && this->steps_; }
-  // Whether they are those of the posteriors of arcs, node by node.
+  // Whether these sums are those of the arcs' posteriors, node by node.
   bool adds_probs() const { return out_.arc_sums && !adds_outer_products() && !adds_terms(); }
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
@@ -210,7 +210,8 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
   }
 
-  // Rates between nodes of one level and their parents, and what the curvature needs of the nodes.
+  // Rates between nodes of one level and their parents, and what the curvature needs to know about
+  // the nodes.
   void measure(int64_t first, int64_t end) {
     if (curvature_ && adds_outer_products())
       curvature_->find_likely(first, end, reach_.data(), belief(first), norms_.data());

@@ -103,7 +103,7 @@ class Lock:
         with _MUTEX:
             if not self.is_held:
                 return
-            if sys.platform == "win32":  # open files cannot be removed everywhere
+            if sys.platform == "win32":  # not every system can remove open files
                 self._file.close()
                 with suppress(OSError):  # opened by another process
                     self._path.unlink()

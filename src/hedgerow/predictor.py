@@ -28,7 +28,7 @@ from hedgerow.weighting import read_sample_weight
 
 __all__ = ["Labeller", "Predictor"]
 
-# While this many sequences are read, threads are started that label them.
+# From this many sequences on, the threads that label them are started while they are read.
 MANY_SEQUENCES = 1000
 
 

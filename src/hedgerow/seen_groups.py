@@ -18,7 +18,8 @@ from hedgerow.sequences import Sequences
 
 __all__ = ["SeenGroups", "is_scoring", "scoring"]
 
-# How much longer than all training sequences a flat X may be and still count as one sequence.
+# How many times as long as the longest training sequence a flat X may be and still count as one
+# sequence.
 MOST_TIMES = 2
 # Number of groups that a warning lists.
 MAX_SHOWN = 3

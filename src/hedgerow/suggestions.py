@@ -53,8 +53,8 @@ MEANT = {
 }
 NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
 
-# Hints that depend on the estimator, which is recognised by a parameter that only it has: the same
-# number has another meaning.
+# Hints that depend on the estimator, which is recognised by a parameter that only it has, since c2
+# and C mean something else in each.
 REMARKS = {
     ("c2", "all_pairs"): "did you mean reg_lambda? c2=1 is reg_lambda=2",
     ("C", "all_pairs"): "did you mean reg_lambda? C is 1 / reg_lambda",

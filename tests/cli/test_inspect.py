@@ -146,7 +146,7 @@ def test_the_round_that_was_kept_and_the_decoder(chunks, tmp_path, capsys):
     assert model.decode == model.decode_ == "marginal"
     assert best < n_rounds
     out = run(capsys, "inspect", path)
-    rounds = f"{count_of(best, 'round')} kept of {n_rounds}, up to the best"
+    rounds = f"{best} of {count_of(n_rounds, 'round')} kept (up to the best one)"
     title = f"TreeCRF, {rounds}, loss {model.loss_:.6g}, decodes by"
     assert title in " ".join(out.split())
     for name, figure in (("training accuracy", "accuracy"), ("dev loss", "eval_loss")):

@@ -224,7 +224,7 @@ TWICE = (
         (
             pd.DataFrame([["a", "b"]], columns=[1, "1"]),
             ValueError,
-            "X has columns named 1 and '1', which are the same as text; rename one",
+            "X has columns named 1 and '1', which are equal when converted to text; rename one",
         ),
         (
             [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})],

@@ -267,7 +267,7 @@ def test_rounds_that_are_split_can_be_joined_again(made):
 
 def test_forests_of_other_outputs_are_not_joined():
     forest, _ = make_forest()
-    with pytest.raises(ValueError, match="forests with other numbers of outputs cannot be joined"):
+    with pytest.raises(ValueError, match="forests with different numbers of outputs cannot"):
         Forest.join(3, [forest])
 
 

@@ -235,7 +235,7 @@ class _Names:
         ]
         if not found:
             keys = {part for name in self._attributes for part in (name, name.partition(":")[0])}
-            # Attributes of held-out sequences alone are in X too.
+            # X also has attributes that occur only in held-out sequences.
             what = f"the attribute {column!r}, which does not occur in training"
             raise self._unknown(what, column, "the attributes", sorted(keys))
         return np.array(found, np.int64)

@@ -58,7 +58,7 @@ class Sums:
     """Measurements of all sequences, except the examples that trees learn from."""
 
     total: ExactTotal
-    """Loss of all positions, weights included."""
+    """The loss, summed over all positions with their weights."""
     arc_sums: NDArray[np.float64]
     slopes: NDArray[np.float64]
     """Slopes of the arcs, not divided by `unit`."""
@@ -71,7 +71,7 @@ class Sums:
 
     @property
     def loss(self) -> float:
-        """The loss of all positions, weights included."""
+        """The loss, summed over all positions with their weights."""
         return self.total.value
 
     def add_mixing(self, part: Mixing, positions: slice) -> None:

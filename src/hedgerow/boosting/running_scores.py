@@ -347,7 +347,10 @@ class TreeScoring:
         return ContextScores(scores, self, sequences, edges)
 
     def catch_up(self, sequences: Binned, parts: Sequence[Part]) -> RunningScores:
-        """Add what the rounds since the last call have learned; ``parts`` are all of them."""
+        """Add what the rounds since the last call have learned.
+
+        ``parts`` are those of all rounds, earlier ones included.
+        """
         if sequences.running is None:
             sequences.running = self.start(sequences)
             if self.have_directions:

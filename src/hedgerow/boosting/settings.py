@@ -153,7 +153,7 @@ class Settings:
     draws: bool
     """Whether rounds draw random samples.
 
-    If so, training goes on after a round that learns nothing, since the next has another sample.
+    If so, training continues after a round that learns nothing, since the next has another sample.
     """
     n_threads: int
     column_rules: _core.ColumnRules | None = None

@@ -34,7 +34,7 @@ class Found(Protocol):
 
     @property
     def loss(self) -> float:
-        """The loss of all positions, weights included."""
+        """The loss, summed over all positions with their weights."""
         ...
 
     @property
@@ -224,7 +224,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """
         settings = self.settings
         return measure_curvature(
-            settings.curvature if settings.newton else "mixing",  # then only of patterns
+            # in first-order boosting, only patterns need curvatures
+            settings.curvature if settings.newton else "mixing",
             found.scores,
             self.training.grammar,
             found.posteriors,
@@ -261,7 +262,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
             needs_mixing(run, training.grammar) and inference(run).empty_mixing(run) is not None
         )
         self._gradients: NDArray[np.float64] | None = None
-        self._observed: Observed | None = None  # then the slopes are still marginals
+        self._observed: Observed | None = None  # if not None, the slopes are still marginals
         self._known: Slopes | None = None  # those of the last measurement
 
     def empty_proposal(self) -> NodeScores:

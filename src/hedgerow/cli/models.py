@@ -53,7 +53,7 @@ def describe_training(model: Any) -> str:
     best = best_step(model)
     steps = count_of(n_done, model.step_name)
     if model.early_stopping_rounds is not None and best not in (None, n_done):
-        steps = f"{count_of(best, model.step_name)} kept of {n_done:,}, up to the best"
+        steps = f"{best:,} of {count_of(n_done, model.step_name)} kept (up to the best one)"
     return f"{steps}, loss {model.loss_:.6g}, decodes {DECODERS[model.decode_]}"
 
 

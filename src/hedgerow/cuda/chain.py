@@ -38,7 +38,7 @@ class Expected:
     """Expected counts of labels, over all sequences."""
 
     loss: float
-    """Negative log-likelihood of the labels, weights included; log Z without labels."""
+    """Negative log-likelihood of the labels, summed with their weights; log Z without labels."""
     arc_sums: NDArray[np.float64]
     """(K, K) expected number of times each label pair occurs."""
     arc_curvatures: NDArray[np.float64]

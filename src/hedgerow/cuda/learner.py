@@ -29,8 +29,9 @@ ROWS_OF_BLOCK = 2048  # rows that a block processes at a time
 OPEN_NODE, CUT, SLOT = 64, 32, 8  # bytes, see the kernels
 FEW_BINS = 8  # up to this many bins, a single thread searches a column
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
-# Blocks per multiprocessor among which the examples of all nodes are divided, fewer if they do not
-# fit into its shared memory, in bytes; maximum number of blocks for the features of one node.
+# Blocks per multiprocessor among which the examples of all nodes are divided; bytes of shared
+# memory of a multiprocessor, where fewer blocks run if they do not fit; maximum number of blocks
+# for the features of one node.
 WORKERS, SHARED, PARTS = 4, 176 << 10, 32
 DIVIDERS = 5  # blocks per multiprocessor that partition the examples of all nodes
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.

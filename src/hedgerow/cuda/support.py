@@ -70,10 +70,10 @@ def bytes_of_training(
     """Memory that training takes: for each row, which is a position or padding, and for trees."""
     n_words = -(-columns.n_columns // 4)
     # Scores before and after a step, marginals, derivatives, and two lists of examples; bins by row
-    # and by column; messages, gammas, labels, where rows are; and what Viterbi leaves behind.
+    # and by column; messages, gammas, labels, where rows are; and the back pointers of Viterbi.
     by_row = 57 * n_labels + columns.n_columns + 4 * n_words + 28
     if not isinstance(objective, Likelihood):
-        by_row += 40 * n_labels  # slopes, a direction, and what moves along it
+        by_row += 40 * n_labels  # slopes, a direction, and messages and derivatives along it
     if has_position_weights:
         by_row += 8 * n_labels + 8  # slopes, and the weights
     if settings.sampling.negative_ratio > 0:

@@ -35,7 +35,7 @@ class DeviceFound(ABC):
     """Measurements of scores, and expected counts of labels."""
 
     loss: float
-    """The loss of all positions, weights included."""
+    """The loss, summed over all positions with their weights."""
     expected: Expected
     chain: DeviceChain
     targets: Targets

@@ -128,6 +128,7 @@ def _tracking(
 
 def _connection(found: Mapping[str, Any], rank: int, timeout: float) -> dict[str, Any]:
     """Arguments with which a worker connects to the others."""
-    # All listen before any connects, since a connection that is refused is not tried again.
+    # A refused connection is not tried again: all listen before any connects, so a worker that
+    # refuses is gone.
     waiting = {"dmlc_timeout": answer_time(timeout), "dmlc_retry": 1}
     return {**found, **waiting, "dmlc_task_id": f"{rank:06d}"}

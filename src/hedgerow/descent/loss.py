@@ -31,8 +31,8 @@ LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
 # Exponent of the largest power of two by which bounds are multiplied.
 LARGEST_POWER = 500
-# Threads sum up parts of the positions if there are this many attributes for each dense row of a
-# part.
+# Positions are divided into parts, which threads sum up separately, if each part has at least this
+# many occurrences of attributes for each of its dense rows.
 ATTRIBUTES_PER_ROW = 8
 
 Leading = TypeVar("Leading", _core.LeadingWeights, _core.LeadingSums)

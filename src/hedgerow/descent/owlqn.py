@@ -53,7 +53,8 @@ def minimize_l1(
             break
         fresh = metric.is_empty
         metric.fill_direction(slopes, direction, n_threads)
-        # Not out of the orthant; the product of tiny numbers would underflow to zero.
+        # Weights at zero must not leave the orthant. Signs are multiplied, since a product of tiny
+        # numbers would underflow to zero.
         uphill = np.sign(direction) * np.sign(slopes) >= 0
         direction[(weights == 0) & uphill] = 0.0
         orthant = np.where(weights == 0, -np.sign(slopes), np.sign(weights))

@@ -76,8 +76,8 @@ def _check_names_apart(names: Sequence[Any]) -> None:
     for name in names:
         if first.setdefault(str(name), name) is not name:
             raise ValueError(
-                f"X has columns named {first[str(name)]!r} and {name!r}, which are the same as "
-                "text; rename one"
+                f"X has columns named {first[str(name)]!r} and {name!r}, which are equal "
+                "when converted to text; rename one"
             )
 
 

@@ -236,8 +236,8 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 def _name_transitions(transitions: Table) -> list[str]:
     """``a -> [b]``: the labels up to an end, with brackets around the label of this position.
 
-    If patterns may end at several positions below this one, ``[b] -> c at 4`` includes the
-    position.
+    If patterns may end at several positions below this one, as in ``[b] -> c at 4``, the position
+    of the end is named too.
     """
     names = []
     for row, (offset, labels) in enumerate(

@@ -153,7 +153,7 @@ class Place:
         figures = marginals[self.position]
         others = np.delete(np.arange(len(figures)), code)
         figures = figures[others]
-        if not figures.any():  # all probabilities underflow, or are impossible
+        if not figures.any():  # all other labels are impossible, or their probabilities underflow
             figures = np.array(list(map(self._log_z, others.tolist())))
         if not len(others) or figures.max() == -np.inf:
             raise ValueError(

@@ -95,7 +95,7 @@ class Expectations(Measured):
     """Expected counts with and without the known labels."""
 
     total: ExactTotal
-    """Negative log-likelihood of the known labels, weights included."""
+    """Negative log-likelihood of the known labels, summed with their weights."""
     posteriors: Posteriors
     """Over all labellings. With position weights, marginals and arc sums are weighted counts."""
     given: Posteriors | None
@@ -185,7 +185,7 @@ class Expectations(Measured):
 
 
 def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> ExactTotal:
-    """Negative log-likelihood of all sequences, weights included.
+    """Negative log-likelihood of all sequences, summed with their weights.
 
     It takes only forward passes, unless positions have weights.
     """

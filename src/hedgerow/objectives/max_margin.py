@@ -104,7 +104,7 @@ class Margin(Measured):
     """The true labellings, and those with the largest sum of score and cost."""
 
     total: ExactTotal
-    """Sum of the hinges, weights included."""
+    """Sum of the hinges with their weights."""
     scores: Scores
     given: Targets
     worst: Targets

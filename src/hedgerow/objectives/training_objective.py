@@ -126,7 +126,7 @@ class Measured(ABC):
     """
 
     total: ExactTotal
-    """Loss of all positions, weights included."""
+    """The loss, summed over all positions with their weights."""
     targets: Targets
     """The true labels, and their weights."""
     scores: Scores
@@ -136,7 +136,7 @@ class Measured(ABC):
 
     @property
     def loss(self) -> float:
-        """The loss of all positions, weights included."""
+        """The loss, summed over all positions with their weights."""
         return self.total.value
 
     @abstractmethod

@@ -63,8 +63,9 @@ class _Index:
     Attributes
     ----------
     levels : list of ((n_keys,) int64, int)
-        For each argument after the first, the keys so far in ascending order, each
-        ``number of the key before * n_values + value``; and n_values.
+        For each argument after the first: the distinct keys formed by the arguments up to this one,
+        ascending, each ``number of the key of the earlier arguments * n_values + value``; and
+        n_values.
     starts : (n_keys + 1,) int64
         Where the facts of each key begin in `order`.
     order : (n_facts,) int64

@@ -1,9 +1,9 @@
 """Refiner: extends the queries that trees split on by further literals.
 
 On the side of a split where its query holds, a tree may ask whether the query holds with one more
-literal, whose variables are those of the query or new ones (TILDE). With ``depth`` - 1 literals of
-lookahead, a literal that only introduces variables, and is not informative by itself, is added
-together with others that use them.
+literal, whose variables are those of the query or new ones (as in TILDE, Blockeel and De Raedt).
+With ``depth`` - 1 literals of lookahead, a literal that only introduces variables, and is not
+informative by itself, is added together with others that use them.
 """
 
 from __future__ import annotations

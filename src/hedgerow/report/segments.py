@@ -17,7 +17,7 @@ from hedgerow.report.reading import Reading
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 
 
-# Labels that change almost everywhere do not form segments, such as the letters of words.
+# Labels that change almost everywhere, such as the letters of words, do not form segments.
 MIN_MEAN_LENGTH = 1.2
 
 

@@ -86,9 +86,9 @@ def bootstrap(
         "accuracy", "sequence_accuracy", "chunk_f1", "chunk_precision", "chunk_recall", the name of
         one of scikit-learn's scorers that compare labels, such as "f1_macro", or a scorer from
         `hedgerow.scorers.make_position_scorer`. Or a function of two lists of label lists that
-        returns a number, such as the ``flat_..._score`` functions of `hedgerow.metrics`. The names,
-        scorers and these functions count labels once and are fast; any other function is called for
-        each resample.
+        returns a number, such as the ``flat_..._score`` functions of `hedgerow.metrics`. Metrics
+        given by name, scorers and these functions are fast, because labels are counted only once;
+        any other function is called for each resample.
     y_true : list of label lists, or (N,) with `groups`
         True labels. Positions whose label is missing (None or NaN) and sequences without any label
         are left out.

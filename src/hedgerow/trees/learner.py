@@ -328,8 +328,8 @@ class ContextLearner(Learner):
         Parameters
         ----------
         by_label : (K, N, K + 1)
-            Probabilities p of the pairs of all positions, see `PairsByLabel`; they must stay there
-            until trees are grown.
+            Probabilities p of the pairs of all positions, see `PairsByLabel`; they must not
+            change until trees are grown.
         observed_probs : (n,)
             Probabilities of the observed pairs.
         """

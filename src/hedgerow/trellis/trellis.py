@@ -383,7 +383,7 @@ class Trellis(Inference):
 
     @property
     def takes_single_edges(self) -> bool:
-        """Whether kernels for chains read edges in single precision as they are."""
+        """Whether kernels for chains read edges in single precision without conversion."""
         return False
 
     def edge_contexts(self) -> EdgeContexts:

@@ -80,9 +80,9 @@ __device__ __forceinline__ int place_of(int slot) { return slot + (slot >> 4); }
 
 #define AT_ONCE 4  // examples of a thread whose loads are under way at the same time
 
-// histograms[node's place] of (K, n_histograms, n_slots). Four columns are a word of `bins`
-// (n_rows, n_words); slots (4 n_words of all columns,): the first slot of each column at the first
-// offset, -1 for padding; n_bins likewise.
+// Adds the examples of each node to its histogram, in histograms (K, n_histograms, n_slots). Four
+// columns are a word of `bins` (n_rows, n_words); slots (4 n_words of all columns,): the first slot
+// of each column at the first offset, -1 for padding; n_bins likewise.
 extern "C" __global__ void __launch_bounds__(256)
     count_examples(const u32* bins, int n_words, const int* slots, const int* n_bins,
                    const Tile* tiles, int slots_of_offset, int first_offset, NEIGHBOURS, COUNTED,

@@ -51,7 +51,7 @@ __device__ __forceinline__ Cut exchange(const Cut& cut, int mask) {
 struct FeatureSums {
   const Sum* bins;  // of missing values, of bins 1 to n_bins, and of positions outside
   int n_bins;
-  const u8* sorted;  // bins of categories in the order in which they are cut; null: as they are
+  const u8* sorted;  // bins of categories in the order in which they are cut; null: ascending
   int n_sorted;
 
   __device__ Sum missing() const { return bins[0]; }

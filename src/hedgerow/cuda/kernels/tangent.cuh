@@ -5,10 +5,11 @@
 
 // One warp per sequence, whose lanes share the labels. With a dot for derivatives along `direction`
 // (n_rows, K), and rows that sum to 1,
-//   alpha_t = f_t (E' alpha_{t-1}) / c_t,  alpha._t = f_t (E' alpha._{t-1}) / c_t + v_t alpha_t,
-// minus alpha_t times the sum of alpha._t; likewise for the messages from the right. Fills
-// tangents (n_rows, K) of the marginals, and adds the derivatives of expected label pairs to sums
-// (gridDim.x, K, K), which are zeros. alphas and moves (n_rows, K) are scratch.
+//   alpha_t = f_t (E' alpha_{t-1}) / c_t,  alpha._t = f_t (E' alpha._{t-1}) / c_t + d_t alpha_t,
+// minus alpha_t times the sum of alpha._t, with d_t the row of `direction`; likewise for the
+// messages from the right. Fills tangents (n_rows, K) of the marginals, and adds the derivatives of
+// expected label pairs to sums (gridDim.x, K, K), which are zeros. alphas and
+// moves (n_rows, K) are scratch.
 extern "C" __global__ void __launch_bounds__(32)
     find_tangents(const double* scores, const double* factors, const i64* offsets, const int* rows,
                   int n, const double* direction, const int* lost, double* alphas, double* moves,

@@ -40,7 +40,7 @@ struct OpenNode {
   Sum total, on_left;
   int begin, count, depth;
   int histogram;  // its place among those of the tree
-  int children;   // the left one; -1: it was not split yet
+  int children;   // the left one; -1: it has not been split yet
   int has_split;
   u64 place;  // in a full tree: 0 is the root, and p has the children 2 p + 1 and 2 p + 2
 };

@@ -285,8 +285,9 @@ __device__ __forceinline__ void spread_rows(const double* products, int begin, i
   }
 }
 
-// Rows that enter and leave each piece, (n, K), for the pieces starts[s] to starts[s + 1] of each
-// sequence: a block for each, whose threads have neighbouring pieces.
+// The rows that enter each piece from the left and from the right, (n, K), for the pieces starts[s]
+// to starts[s + 1] of each sequence: one block per sequence, whose threads have neighbouring
+// pieces.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_products(const double* products, const int* starts, double* entering, double* leaving) {
   __shared__ double of_threads[SCAN_THREADS * K * K], from_left[SCAN_THREADS * K],
@@ -321,7 +322,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
   spread_rows(products, begin, end, from_left + at * K, from_right + at * K, entering, leaving);
 }
 
-// What a run of pieces does to a row: the products of theirs. runs (n + 1,) are where they begin.
+// What a run of pieces does to a row: the product of their matrices. runs (n + 1,): where they
+// begin.
 extern "C" __global__ void __launch_bounds__(64)
     join_pieces(const double* products, const int* runs, int n, double* joined) {
   const int run = (int)thread_of_grid();
@@ -345,8 +347,8 @@ extern "C" __global__ void __launch_bounds__(64)
               run_leaving + (size_t)run * K, entering, leaving);
 }
 
-// Messages of mixing rates from the right: that at the begin of a piece is x * (that at its end) +
-// y. ahead and back (n,): what a piece does to messages from the left and from the right.
+// Messages of mixing rates from the right: that at the beginning of a piece is x * (that at its
+// end) + y. ahead and back (n,): what a piece does to messages from the left and from the right.
 extern "C" __global__ void __launch_bounds__(128)
     pass_messages(const double* scores, const double* factors, PIECES, const double* leaving,
                   const float2* messages, float2* ahead, float2* back) {

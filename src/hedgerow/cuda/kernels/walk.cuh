@@ -35,9 +35,9 @@ __device__ __forceinline__ double walk(const Step* steps, const Node* nodes, int
   return __uint_as_float(step.asked);
 }
 
-// out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k, of n_nodes nodes each.
-// Blocks with the same blockIdx.y have n_outputs of the trees in shared memory. bins (n_rows,
-// n_bytes)
+// out[t, k] = scores[t, k] + weights[k] * value of the leaf of tree k; every tree has n_nodes
+// nodes. Blocks with the same blockIdx.y have n_outputs of the trees in shared memory.
+// bins (n_rows, n_bytes)
 extern "C" __global__ void __launch_bounds__(256)
     add_round(const Node* nodes, int n_nodes, const double* weights, int n_outputs, const u8* bins,
               int n_bytes, NEIGHBOURS, int n_rows, const double* scores, double* out) {
