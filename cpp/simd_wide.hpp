@@ -33,22 +33,6 @@ HEDGEROW_INLINE void store_all(double* p, Vector a) {
 using EightLanes = double __attribute__((vector_size(64)));
 using SixteenFloats = float __attribute__((vector_size(64)));
 
-HEDGEROW_INLINE SixteenFloats maximum(SixteenFloats a, SixteenFloats b) { return a > b ? a : b; }
-HEDGEROW_INLINE SixteenFloats minimum(SixteenFloats a, SixteenFloats b) { return a < b ? a : b; }
-HEDGEROW_INLINE SixteenFloats exp_moderate(SixteenFloats x) {
-  return exp_of_floats<int32_t __attribute__((vector_size(64)))>(x);
-}
-
-HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
-HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
-// a, or 0 where b is less than `least`.
-HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes a) {
-  return b >= least ? a : EightLanes{};
-}
-HEDGEROW_INLINE void store_as_floats(float* p, EightLanes a) {
-  const Floats narrow = __builtin_convertvector(a, Floats);
-  std::memcpy(p, &narrow, sizeof(narrow));
-}
 template <class Vector>
 HEDGEROW_INLINE Vector broadcast_to(double x) {
 #if defined(__clang__) || __GNUC__ >= 12
@@ -60,6 +44,36 @@ HEDGEROW_INLINE Vector broadcast_to(double x) {
 #else
   return x - Vector{};
 #endif
+}
+
+HEDGEROW_INLINE SixteenFloats maximum(SixteenFloats a, SixteenFloats b) { return a > b ? a : b; }
+HEDGEROW_INLINE SixteenFloats minimum(SixteenFloats a, SixteenFloats b) { return a < b ? a : b; }
+HEDGEROW_INLINE SixteenFloats exp_moderate(SixteenFloats x) {
+  return exp_of_floats<int32_t __attribute__((vector_size(64)))>(x);
+}
+
+HEDGEROW_INLINE EightLanes maximum(EightLanes a, EightLanes b) { return a > b ? a : b; }
+HEDGEROW_INLINE EightLanes minimum(EightLanes a, EightLanes b) { return a < b ? a : b; }
+HEDGEROW_INLINE EightLanes one_if_zero(EightLanes a) {
+  return a == 0.0 ? broadcast_to<EightLanes>(1.0) : a;
+}
+// a, or 0 where b is not positive.
+HEDGEROW_INLINE EightLanes where_positive(EightLanes b, EightLanes a) {
+  return b > 0.0 ? a : EightLanes{};
+}
+// a, or 0 where b is less than `least`.
+HEDGEROW_INLINE EightLanes where_at_least(EightLanes b, double least, EightLanes a) {
+  return b >= least ? a : EightLanes{};
+}
+HEDGEROW_INLINE Floats narrowed(EightLanes a) { return __builtin_convertvector(a, Floats); }
+HEDGEROW_INLINE void store_as_floats(float* p, EightLanes a) {
+  const Floats narrow = narrowed(a);
+  std::memcpy(p, &narrow, sizeof(narrow));
+}
+// 1 / a
+HEDGEROW_INLINE void store_inverses_as_floats(float* p, EightLanes a) {
+  const Floats inverses = 1.0f / narrowed(a);
+  std::memcpy(p, &inverses, sizeof(inverses));
 }
 
 #else
@@ -108,13 +122,19 @@ HEDGEROW_INLINE Floats eight_of(const Vector& a, int i) {
 #endif
 }
 
-// sum += a, first the lower four lanes, then the others, so that sums do not depend on the size of
-// vectors.
-template <class Vector>
-HEDGEROW_INLINE void add_parts(Vector a, Lanes& sum) {
+// take(part, i) for every four lanes of a vector, of which the first is lane i, in ascending order:
+// sums of the parts do not depend on the size of vectors.
+template <class Vector, class Take>
+HEDGEROW_INLINE void for_each_part(Vector a, Take take) {
   double lanes[sizeof(Vector) / sizeof(double)];
   store_all(lanes, a);
-  for (size_t i = 0; i < sizeof(Vector) / sizeof(double); i += kLanes) sum += load(lanes + i);
+  for (int i = 0; i < static_cast<int>(sizeof(Vector) / sizeof(double)); i += kLanes)
+    take(load(lanes + i), i);
+}
+// sum += a
+template <class Vector>
+HEDGEROW_INLINE void add_parts(Vector a, Lanes& sum) {
+  for_each_part(a, [&](Lanes part, int) HEDGEROW_INLINE_LAMBDA { sum += part; });
 }
 // step(k) for the vectors from lane k on of a row of n lanes, a multiple of kLanes, with the type
 // of the vector as a parameter: Wide, then what is left in Lanes.

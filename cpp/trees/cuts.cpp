@@ -91,6 +91,43 @@ int64_t count_keys(Key* keys, int64_t n, Key* counts) {
   return m;
 }
 
+template <class Key>
+HEDGEROW_INLINE int64_t count_equal(const Key* keys, int64_t n, Key key) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) count += keys[i] == key;
+  return count;
+}
+// Templates have no clones.
+HEDGEROW_CLONES int64_t count_key(const uint32_t* keys, int64_t n, uint32_t key) {
+  return count_equal(keys, n, key);
+}
+HEDGEROW_CLONES int64_t count_key(const uint64_t* keys, int64_t n, uint64_t key) {
+  return count_equal(keys, n, key);
+}
+
+// The same for keys that are not sorted, of which only a few are distinct: counting each of them
+// is faster than sorting. Returns 0 if there are more, and changes nothing then.
+template <class Key>
+int64_t count_few_keys(Key* keys, int64_t n, Key* counts) {
+  constexpr int64_t kFew = 4, kFirst = 256;
+  std::vector<Key> found;
+  for (int64_t i = 0; i < std::min(n, kFirst); ++i) {
+    if (std::find(found.begin(), found.end(), keys[i]) != found.end()) continue;
+    if (std::ssize(found) == kFew) return 0;
+    found.push_back(keys[i]);
+  }
+  std::sort(found.begin(), found.end());
+  int64_t n_counted = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const int64_t count = count_key(keys, n, found[i]);
+    counts[i] = static_cast<Key>(count);
+    n_counted += count;
+  }
+  if (n_counted < n) return 0;
+  std::copy(found.begin(), found.end(), keys);
+  return std::ssize(found);
+}
+
 // Size of a bin. A value that occurs more often is heavy, and has its own bin: with H of them, size
 // = (sum of the light counts) / (max_bins - H). The more values are heavy, the smaller is the size;
 // H < max_bins, since there are more values than bins.
@@ -218,9 +255,12 @@ ColumnCuts cut_columns(const Value* values, int64_t n_columns, const int64_t* ro
       return [&, memory = LargeVector<Key>(n_rows)](int64_t c) mutable {
         stop.check();
         Key *keys = block.data() + c * n_rows, *scratch = memory.data();
-        sort_keys(keys, scratch, n_rows);
-        const int64_t n_finite = std::lower_bound(keys, keys + n_rows, kNotFinite<Key>) - keys;
-        const int64_t m = count_keys(keys, n_finite, scratch);
+        int64_t m = count_few_keys(keys, n_rows, scratch);
+        if (m == 0) {
+          sort_keys(keys, scratch, n_rows);
+          m = count_keys(keys, n_rows, scratch);
+        }
+        if (m > 0 && keys[m - 1] == kNotFinite<Key>) --m;
         cuts[begin + c] = cut_keys(keys, scratch, m, max_bins);
       };
     });

@@ -29,14 +29,17 @@ class RatesToPrevious {
   HEDGEROW_INLINE bool add(const double* factors, const double* sums, const double* message,
                            double scale, int stride) {
     const int64_t at = int64_t{n_} * arcs_.floats;
-    const Lanes scales = broadcast(scale);
     Lanes smallest = broadcast(1.0);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes sum = where_positive(load(factors + k), load(sums + k) * scales);
-      smallest = minimum(one_if_zero(sum), smallest);
+    for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+      const Vector scales = broadcast_to<Vector>(scale);
+      const Vector sum =
+          where_positive(load_as<Vector>(factors + k), load_as<Vector>(sums + k) * scales);
+      for_each_part(one_if_zero(sum), [&](Lanes part, int) HEDGEROW_INLINE_LAMBDA {
+        smallest = minimum(part, smallest);
+      });
       store_inverses_as_floats(rows_.inverses() + at + k, sum);
-      store_normal(rows_.after() + at + k, load(message + k) * scales);
-    }
+      store_normal(rows_.after() + at + k, load_as<Vector>(message + k) * scales);
+    });
     if (min_lane(smallest) < kSmallestFloat) return false;
     known_[n_++] = -1.0f;
     return true;
@@ -231,14 +234,16 @@ HEDGEROW_INLINE void ScaledChain::run_forward(int64_t sequence, const int32_t* l
         rates.add(rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch));
       if (rates.full() || t + 1 == length) rates.write(t);
     }
-    const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes entries = load(next + k) * load(factors + k) * inverse;
-      store(next + k, entries);
-      sums += entries;
-      smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
-    }
+    for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+      const Vector entries =
+          load_as<Vector>(next + k) * load_as<Vector>(factors + k) * broadcast_to<Vector>(per_sum);
+      store_all(next + k, entries);
+      for_each_part(entries, [&](Lanes part, int i) HEDGEROW_INLINE_LAMBDA {
+        sums += part;
+        smallest = minimum(k + i + kLanes == stride ? part + padding : part, smallest);
+      });
+    });
     const double sum = sum_lanes(sums);
     if (!(sum > 0.0)) return;
     if (min_lane(smallest) < kSmallest &&

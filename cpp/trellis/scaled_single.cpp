@@ -70,7 +70,7 @@ class SinglePairs {
 
   // Computes the row of outer products w, without those pairs that are added here.
   HEDGEROW_INLINE void weigh(int w, float gamma, const BackwardMixing& mixing) {
-    rows_.weigh(w, gamma, reach_);
+    rows_.template weigh<Wide>(w, gamma, reach_);
     const LikelyLabel &likely = mixing.likely(), &likely_after = mixing.likely_after();
     if (likely.label < 0 || likely_after.label < 0) return;
     const int64_t j = likely.label, k = likely_after.label;
@@ -165,7 +165,7 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
     float* after = rows.after() + next;
     Floats sums = broadcast(0.0f);
     for (int k = 0; k < floats; k += kFloats) {
-      const Floats possible = load_as_floats(factors, k, stride);
+      const Floats possible = load_as_floats<Doubles>(factors, k, stride);
       const Floats entries = possible * load(beta + k);
       store(after + k, entries);
       sums += entries;
@@ -179,8 +179,10 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
     if (t > 0)
       multiply<Wide>(after, arcs_.single_to_previous.data(), n_labels, floats, per_sum,
                      rows.beta() + next);
-    for (int k = 0; k < floats; k += kFloats)
-      store(after + k, load(after + k) * broadcast(per_sum));
+    for_each_block<Wide>(floats, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+      for (int k = c; k < c + kVectors * kFloatsIn<Vector>; k += kFloatsIn<Vector>)
+        store_floats(after + k, load_floats<Vector>(after + k) * broadcast_floats<Vector>(per_sum));
+    });
     if (t > 0 && arcs_.holes &&
         lost_path(rows.beta() + next, n_labels, after, arcs_.single_to_previous.data(), floats))
       return refuse();

@@ -25,12 +25,16 @@ HEDGEROW_INLINE void store_normal(float* p, Vector a) {
 }
 
 // Two vectors of a row as floats, positive numbers at least kSmallestFloat.
+template <class Doubles>
 HEDGEROW_INLINE Floats load_as_floats(const double* row, int k, int stride) {
-  const auto load_at = [&](int i) HEDGEROW_INLINE_LAMBDA {
-    const Lanes a = i < stride ? load(row + i) : broadcast(0.0);
-    return where_positive(a, maximum(a, broadcast(kSmallestFloat)));
+  const auto load_at = [&]<class Vector>(int i) HEDGEROW_INLINE_LAMBDA {
+    const Vector a = i < stride ? load_as<Vector>(row + i) : broadcast_to<Vector>(0.0);
+    return where_positive(a, maximum(a, broadcast_to<Vector>(kSmallestFloat)));
   };
-  return join_as_floats(load_at(k), load_at(k + kLanes));
+  if constexpr (sizeof(Doubles) == 2 * sizeof(Lanes))
+    if (k + kFloats <= stride) return narrowed(load_at.template operator()<Doubles>(k));
+  return join_as_floats(load_at.template operator()<Lanes>(k),
+                        load_at.template operator()<Lanes>(k + kLanes));
 }
 
 // block(c) for every block of kVectors vectors from column c on, with the type and the number of
@@ -132,18 +136,22 @@ struct SingleRows {
 
   // Computes the last three of row i. reach: (stride,) sum of w P over the rows, P of the labels
   // before
+  template <class Wide>
   HEDGEROW_INLINE void weigh(int i, float w, float* reach) const {
-    const int64_t at = int64_t{i} * stride;
-    const Floats weight = broadcast(w);
-    for (int64_t k = at; k < at + stride; k += kFloats) {
-      const Floats one = load(before() + k), other = load(after() + k), weighted_one = weight * one;
-      float* reached = reach + (k - at);
-      const Floats old = i == 0 ? broadcast(0.0f) : load(reached);
-      store(reached, old + weighted_one * load(beta() + k));
-      store(weighted() + k, weighted_one);
-      store(squares() + k, weighted_one * one);
-      store(after_squares() + k, other * other);
-    }
+    for_each_block<Wide>(stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
+      const Vector weight = broadcast_floats<Vector>(w);
+      for (int v = 0; v < kVectors; ++v) {
+        float* reached = reach + c + v * kFloatsIn<Vector>;
+        const int64_t k = int64_t{i} * stride + c + v * kFloatsIn<Vector>;
+        const Vector one = load_floats<Vector>(before() + k), weighted_one = weight * one;
+        const Vector other = load_floats<Vector>(after() + k);
+        const Vector old = i == 0 ? broadcast_floats<Vector>(0.0f) : load_floats<Vector>(reached);
+        store_floats(reached, old + weighted_one * load_floats<Vector>(beta() + k));
+        store_floats(weighted() + k, weighted_one);
+        store_floats(squares() + k, weighted_one * one);
+        store_floats(after_squares() + k, other * other);
+      }
+    });
   }
 
   float* first;
