@@ -103,7 +103,8 @@ void bind_automaton(nb::module_& module) {
                              places.data(), data_or_null(weights)};
         check(are_within(places, 0, values.shape(1), n_threads), "a place lies outside the row");
         check_shape(sums, {values.shape(0), offsets.shape(0) - 1},
-                    "sums must have a row for each row of values, and one for each offset");
+                    "sums must have a row for each row of values, and a column for each sum (one "
+                    "fewer than offsets)");
         run_kernel([&](Stop& stop) {
           fill_row_sums(wanted, values.shape(0), values.data(), sums.data(), n_threads, stop);
         });
@@ -216,7 +217,7 @@ void bind_automaton(nb::module_& module) {
         check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
         check_shape(counts, {n_sequences}, "counts must have an entry for each sequence");
         check_shape(losses, {labels.shape(0), n_sequences},
-                    "losses must have a row for each row of labels, a column for each sequence");
+                    "losses must have a row for each row of labels and a column for each sequence");
         run_kernel([&](Stop& stop) {
           fill_k_best(scores, static_cast<int64_t>(labels.shape(0)), labels.data(), counts.data(),
                       losses.data(), n_threads, stop);

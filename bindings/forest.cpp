@@ -38,7 +38,7 @@ void visit_arrays(Visit visit) {
         "-1 for a leaf.");
   visit("values", &TreeArrays::values,
         "float32, by node. What a leaf adds to the score, before it is multiplied by the tree's "
-        "weight; of other nodes what they would add as leaves.");
+        "weight; for other nodes, what they would add as leaves.");
   visit("gains", &TreeArrays::gains,
         "float32, by node. G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda) of "
         "a split: twice the amount by which it lowers the bound on the loss.");
@@ -57,7 +57,8 @@ void visit_arrays(Visit visit) {
   visit("surrogate_cuts", &TreeArrays::surrogate_cuts,
         "uint8, by surrogate. Bins 1 to this one go left; 0 for categories.");
   visit("surrogate_reversed", &TreeArrays::surrogate_reversed,
-        "uint8, by surrogate. Whether they go right instead, and all others left.");
+        "uint8, by surrogate. Whether bins 1 to the surrogate's cut go right, and all others "
+        "left.");
   visit("surrogate_sets", &TreeArrays::surrogate_sets,
         "int32, by surrogate. Row of `left_sets` for categories, else -1.");
   visit("left_sets", &TreeArrays::left_sets,
@@ -156,7 +157,7 @@ void add_scores_of_values(const Forest& forest, const ColumnValues& values, Tabl
 
 ContextForest read_context_forest(const Forest& forest, const Contexts& contexts,
                                   int32_t first_label_column) {
-  check(forest.n_outputs() == contexts.n_outputs(), "contexts have another number of labels");
+  check(forest.n_outputs() == contexts.n_outputs(), "contexts have a different number of labels");
   check(forest.n_columns() <= first_label_column + contexts.n_lags(),
         "there are splits on a label that no context has");
   return ContextForest(forest, contexts, first_label_column);

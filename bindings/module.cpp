@@ -28,7 +28,8 @@ NB_MODULE(_core, module) {
         "compile it here: run make clean, then make again");
   }
 #endif
-  module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
+  module.doc() =
+      "The loops that take most of the time. Arrays in, arrays out; the GIL is released.";
   // Do not report objects that are still in a user's cache when Python exits.
   nanobind::set_leak_warnings(false);
   module.def(
@@ -40,8 +41,9 @@ NB_MODULE(_core, module) {
       },
       "Hand memory that is no longer used back to the system, where the allocator would keep it.");
   nanobind::class_<PoolContext>(module, "ThreadPool",
-                                "For a ``with``: calls of this thread share their threads, and do "
-                                "not start new ones each time. ``n_threads`` are started at once.")
+                                "For a ``with`` block: calls of this thread share their threads, "
+                                "and do not start new ones each time. ``n_threads`` are started at "
+                                "once.")
       .def(nanobind::init<int>(), nanobind::arg("n_threads") = 1)
       .def("__enter__",
            [](PoolContext& self) {

@@ -115,7 +115,8 @@ void bind_objectives(nb::module_& module) {
                                     static_cast<int64_t>(offsets.shape(0)) - 1, n_labels));
       },
       array("codes"), array("offsets"), nb::arg("n_labels"),
-      "How often label k follows label j in chains, at j * n_labels + k; -1: not known.");
+      "How often label k follows label j in chains, at j * n_labels + k; a code of -1 is a label "
+      "that is not known.");
   module.def("fill_curvatures", &write_curvatures, array("probabilities"), array("gammas"),
              optional_array("scales"), nb::arg("rate"), nb::arg("modest"), array("out"),
              nb::arg("n_threads"));

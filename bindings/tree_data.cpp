@@ -84,7 +84,7 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
   check(entry_offsets.has_value() == attributes.has_value() &&
             entry_offsets.has_value() == attribute_bins.has_value() &&
             (entry_offsets.has_value() || default_bins.shape(0) == 0),
-        "attributes need entry offsets, attributes and their bins");
+        "attributes need entry_offsets, attributes and attribute_bins, all three or none");
   BinTable table{static_cast<int64_t>(n_positions),
                  static_cast<int32_t>(dense.shape(1)),
                  static_cast<int32_t>(default_bins.shape(0)),

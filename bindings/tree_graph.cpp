@@ -183,7 +183,7 @@ void bind_tree_graph(nb::module_& module) {
             check_shape(counts, {graph.n_sequences()},
                         "counts must have an entry for each sequence");
             check_shape(losses, {labels.shape(0), graph.n_sequences()},
-                        "losses must have a row for each row of labels, a column for each "
+                        "losses must have a row for each row of labels and a column for each "
                         "sequence");
             run_kernel([&](Stop& stop) {
               fill_graph_k_best(graph.scores, static_cast<int64_t>(labels.shape(0)), labels.data(),

@@ -473,7 +473,7 @@ void bind_trees(nb::module_& module) {
           "are_kept",
           [](const ColumnRules& rules, const Forest& forest) {
             const bool fits = rules.n_outputs() < 0 || rules.n_outputs() == forest.n_outputs();
-            check(fits, "column rules are for another number of outputs");
+            check(fits, "column rules are for a different number of outputs");
             return rules.are_kept(forest.trees());
           },
           nb::arg("forest"));

@@ -30,7 +30,7 @@ ChainScores read_scores(const Table& nodes, const Table& arcs, const Edges& edge
   std::visit([&](const auto& given) { check_edges(std::optional(given), n_positions, n_labels); },
              *edges);
   if (const auto* single = std::get_if<1>(&*edges)) {
-    check(takes_single_edges(scores.n_labels), "edges of few labels must be doubles");
+    check(takes_single_edges(scores.n_labels), "with few labels, edges must be doubles");
     scores.single_edges = single->data();
   } else {
     scores.edges = std::get<0>(*edges).data();
@@ -100,7 +100,7 @@ void bind_trellis(nb::module_& module) {
         if (mixing) {
           const auto& [node_gammas, edge_gammas, pair_curvature] = *mixing;
           check(posteriors_give_mixing(scores.n_labels, edges.has_value()),
-                "mixing rates of few labels do not come with posteriors");
+                "with few labels, mixing rates are not computed together with posteriors");
           bounds = read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
           bounds->bound = bound;
           out.mixing = &*bounds;

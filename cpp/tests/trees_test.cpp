@@ -443,7 +443,7 @@ TEST(column_rules) {
   CHECK_THROWS(std::invalid_argument, ColumnRules(2, {0, 3}, {}, 0), "a direction is out of range");
   CHECK_THROWS(std::invalid_argument, ColumnRules(2, {}, {{0, 2}}, 0), "a column of a group");
   const ColumnRules other(11, {}, groups, 0), of_categories(10, std::vector<int8_t>(50, 1), {}, 0);
-  CHECK_THROWS(std::invalid_argument, grow(&other, 1), "another number of columns");
+  CHECK_THROWS(std::invalid_argument, grow(&other, 1), "a different number of columns");
   CHECK_THROWS(std::invalid_argument, grow(&of_categories, 1), "must not have a direction");
 }
 

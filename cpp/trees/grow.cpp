@@ -13,9 +13,9 @@ namespace {
 
 void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_outputs) {
   require(rules.n_columns() == data.bins().n_columns(),
-          "column rules are for another number of columns");
+          "column rules are for a different number of columns");
   if (rules.n_outputs() < 0) return;
-  require(rules.n_outputs() == n_outputs, "column rules are for another number of outputs");
+  require(rules.n_outputs() == n_outputs, "column rules are for a different number of outputs");
   for (int output = 0; output < n_outputs; ++output)
     for (int32_t c = 0; c < rules.n_columns(); ++c) {
       const int8_t direction = rules.directions(output)[c];
@@ -27,7 +27,7 @@ void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_ou
 void check_fills(const TreeData& data, const std::vector<uint8_t>& fills) {
   if (fills.empty()) return;
   const BinTable& bins = data.bins();
-  require(std::ssize(fills) == bins.n_columns(), "fills are for another number of columns");
+  require(std::ssize(fills) == bins.n_columns(), "fills are for a different number of columns");
   for (int32_t c = 0; c < bins.n_columns(); ++c)
     require(fills[c] >= 1 && fills[c] <= bins.n_bins[c], "a fill is not a bin of its column");
 }

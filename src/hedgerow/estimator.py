@@ -85,7 +85,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     @abstractmethod
     def _unpack(self, metadata: dict[str, Any]) -> None:
-        """Read what `_pack` wrote into a model; raises `hedgerow.ModelFileError`."""
+        """Set the attributes of this model from what `_pack` wrote.
+
+        Raises `hedgerow.ModelFileError`.
+        """
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
         """The trellis for inference with this grammar; subclasses may override it."""

@@ -112,8 +112,8 @@ class Lock:
                     self._path.unlink()
 
 
-# The open lock files of this process. No process is forked while the mutex is held: otherwise they
-# would stay open, and locked, in it.
+# The open lock files of this process. No process is forked while the mutex is held: otherwise the
+# files would stay open, and locked, in the new process.
 _OPEN: WeakSet[io.FileIO] = WeakSet()
 _MUTEX = threading.RLock()
 

@@ -347,7 +347,7 @@ class Sequences:
     def _select_parents(
         self, positions: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.int32] | None:
-        """Indices of parents, counted from the first position that is selected of a sequence."""
+        """Indices of parents, counted from the first selected position of each sequence."""
         if self.parents is None:
             return None
         begins = positions[offsets[:-1]]

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 
 __all__ = ["suggest", "suggest_argument", "suggest_parameter"]
 
-# Names of parameters in other libraries, and their names here: the first one that an estimator has.
+# For each tuple of names here, names of the same parameter in other libraries; the first name here
+# that the estimator has is suggested.
 # XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
 MEANT = {
     ("n_rounds", "max_iter"): (

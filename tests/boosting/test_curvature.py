@@ -83,7 +83,7 @@ def test_they_come_with_posteriors_except_for_few_labels_without_edges(n_labels,
     if n_labels <= FEW_LABELS and not has_edges:
         assert found.mixing is None
         gammas = expected.nodes, expected.edges, expected.arc_curvatures
-        with pytest.raises(ValueError, match="mixing rates of few labels do not come with"):
+        with pytest.raises(ValueError, match="with few labels, mixing rates are not computed"):
             _core.fill_posteriors(nodes, arcs, None, offsets, *[None] * 7, gammas, None, 1)
         return
     for name in ("nodes", "edges", "arc_curvatures"):

@@ -223,7 +223,7 @@ def test_what_cannot_be_compared(write):
         write(TREES, X, Y, compare=3)
     with pytest.raises(ValueError, match=r"compare needs data; call write_report\(model, path, X"):
         write(TREES, compare=LINEAR)
-    with pytest.raises(ValueError, match="X_compare goes with compare, a second model; pass both"):
+    with pytest.raises(ValueError, match="X_compare is the data of a second model; pass"):
         write(TREES, X, Y, X_compare=X)
     with pytest.raises(ValueError, match="read different sequences: 32 positions of 6 sequences, "):
         write(TREES, X, Y, compare=LINEAR, X_compare=X[:2])

@@ -210,8 +210,8 @@ def test_rules_that_make_no_sense(changes, message):
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ([ColumnRules((0, 1, 0))], "for another number of columns"),
-        ([ColumnRules((0, 1))] * 2, "for another number of outputs"),
+        ([ColumnRules((0, 1, 0))], "for a different number of columns"),
+        ([ColumnRules((0, 1))] * 2, "for a different number of outputs"),
         ([ColumnRules((1, 0))], "a column of categories must not have a direction"),
     ],
 )

@@ -248,7 +248,7 @@ def test_rules_that_make_no_sense(changes, message):
 @pytest.mark.parametrize(
     ("fills", "message"),
     [
-        ((1,), "fills are for another number of columns"),
+        ((1,), "fills are for a different number of columns"),
         ((1, 0), "a fill is not a bin of its column"),
         ((1, 3), "a fill is not a bin of its column"),
     ],

@@ -46,7 +46,8 @@ MAX_TRIALS = 16
 SAMPLED_TRIALS = 6
 # Each time, the step of the pattern weights is divided by four. The first few times only this step
 # is shortened, and the loss must decrease by this share of its linear prediction; after that, the
-# step of the trees is halved each time too.
+# step of the trees is halved each time too. If the pattern weights do not change, these first
+# trials are left out.
 PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 

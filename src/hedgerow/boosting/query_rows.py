@@ -40,7 +40,7 @@ class QueryRows:
         self._known = np.ones(n_columns, np.bool_)  # columns that have been searched for
 
     def holding(self, columns: list[int]) -> list[NDArray[np.int32]]:
-        """The positions at which each of some queries holds, by their columns, ascending."""
+        """For each of some queries, given by their columns in ascending order: where it holds."""
         indptr, attributes = self._binned.indptr, self._binned.attributes
         assert indptr is not None
         assert attributes is not None

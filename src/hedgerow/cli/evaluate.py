@@ -82,7 +82,7 @@ class Comparison:
     """True labels of a file and the predictions of a model."""
 
     decode: Decode
-    n_right: Counter[Decode] = field(default_factory=Counter)  # with either decoder
+    n_right: Counter[Decode] = field(default_factory=Counter)  # with each decoder
     y_true: list[list[Any]] = field(default_factory=list)
     y_pred: list[list[Any]] = field(default_factory=list)
     log_likelihood: float = 0.0
@@ -127,7 +127,7 @@ class Result:
 
     path: str
     decode: Decode
-    accuracies: Mapping[Decode, float]  # with either decoder
+    accuracies: Mapping[Decode, float]  # with each decoder
     labels: LabelScores
     chunks: ChunkScores | None
     n_sequences: int

@@ -15,9 +15,9 @@ from hedgerow.counting import count_of
 SUMMARY = "find queries about tables of facts, and write them as attributes"
 DESCRIPTION = """\
 Read a table of events, one row per position, and tables of facts about them,
-find the queries that hold at "min_count" positions or more, and write those
-that hold at each position as attributes to a CRFsuite file, for hedgerow train,
-tag and eval.
+find the queries that hold at "min_count" positions or more, and write a
+CRFsuite file in which the attributes of a position are the queries that hold
+there, for hedgerow train, tag and eval.
 
 SCHEMA is a JSON file that describes the tables:
 

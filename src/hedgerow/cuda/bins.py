@@ -34,7 +34,8 @@ THREADS = 256
 BLOCKS, SHARED = 8, 176 << 10  # blocks of a multiprocessor, and memory that they share
 
 
-# Maximum number of nodes in the shared memory of a block, and the size of each there.
+# Number of nodes that a block keeps in shared memory, unless a single tree has more; bytes of each
+# there; most bytes for the trees of one round, see `add_round`.
 FEW_NODES, STEP_BYTES, ROUND_BYTES = 1024, 8, 56 << 10
 
 

@@ -24,7 +24,7 @@ from hedgerow.trellis import (
 __all__ = ["DeviceChain", "Expected"]
 
 THREADS = 128
-# Kernels for many labels: warps per block, with up to 32 labels, and blocks per multiprocessor.
+# Kernels for many labels: warps per block with up to 32; blocks per multiprocessor with more.
 GROUPS = 4
 BLOCKS = 3
 REGISTERS = 65536  # per multiprocessor

@@ -147,7 +147,7 @@ class CupyDevice(Device):
         return Recorded(self, steps)
 
     def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> CupyKernels:
-        """Compile with NVRTC; CuPy caches compiled kernels in a folder of the user."""
+        """Compile with NVRTC; CuPy caches compiled kernels in the user's home folder."""
         more = ("--std=c++17", f"--fmad={'false' if exact else 'true'}")
         module = self.cupy.RawModule(code=source, options=(*more, *options), backend="nvrtc")
         return CupyKernels(self, module)

@@ -12,7 +12,8 @@ __all__ = ["FEW_LABELS", "Layout"]
 # With up to this many labels a thread processes a sequence, with more a warp.
 FEW_LABELS = 8
 WARP = 32
-# If there are few labels, longer sequences are cut into pieces; their minimum and maximum length.
+# With few labels, if any sequence is longer than this, all are cut into pieces; minimum and
+# maximum length of the pieces.
 LONGEST = 512
 PIECES = 64, 128
 # A multiprocessor runs two to four blocks of 128 threads at a time, depending on the kernel, and a

@@ -84,7 +84,7 @@ class LinearLoss:
         n_threads: int,
     ) -> None:
         if not all(targets.comm.gather(rows.values is None)) and rows.values is None:
-            rows = replace(rows, values=np.ones(len(rows.indices)))  # in the order of other workers
+            rows = replace(rows, values=np.ones(len(rows.indices)))  # other workers have values
         self.targets = targets
         self.layout = layout
         self.n_weights = layout.n_weights + targets.trellis.n_patterns

@@ -30,8 +30,8 @@ Vector = NDArray[np.float64]
 
 # Below 2^SMALLEST, the weight of an attribute would overflow.
 SMALLEST = -500
-# Small integers often give a scale of exactly 2^(n + 1/2): with this factor, rounding errors do not
-# decide between 2^n and 2^(n + 1).
+# Small integers often give a scale of exactly 2^(n + 1/2): with this added to the exponent,
+# rounding errors do not decide between 2^n and 2^(n + 1).
 NUDGE = 1e-6
 # Minimum penalty of scaled weights, relative to the penalty of the weights themselves.
 LEAST_PENALTY = 2.0**-26

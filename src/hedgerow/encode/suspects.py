@@ -29,7 +29,8 @@ GROUP_WORDS = ID_WORDS | frozenset(
 FEWEST_IDS = 5
 # This many increases, and no decrease, are not a coincidence.
 FEWEST_STEPS = 20
-# Texts that may mark missing values in a numeric column; and the minimum number of numbers.
+# Maximum number of distinct texts that may mark missing values in a numeric column, and the minimum
+# number of distinct numbers beside them.
 MOST_MARKS = 2
 FEWEST_NUMBERS = 10
 

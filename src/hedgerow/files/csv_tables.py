@@ -42,7 +42,7 @@ class Header:
         if not line.strip():
             raise FileError(path, "the file is empty: it has no line of column names", 1)
         self.delimiter = max(DELIMITERS, key=line.count)
-        # Otherwise the separators differ from those of the training file.
+        # The separator of the training file, unless this file clearly uses another one.
         if delimiter is not None and (delimiter in line or self.delimiter not in line):
             self.delimiter = delimiter
         try:

@@ -30,7 +30,8 @@ FASTA = (
     "a FASTA file, with a whole sequence on one line; write one line per position, with residue "
     "and label separated by a space, and a blank line between sequences"
 )
-# A header, followed by a line that is one word and not a column of labels.
+# A header, followed by a line of at least two capital letters, so that it is not a single residue
+# or label.
 FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 JSON_VALUE = (

@@ -232,7 +232,7 @@ def _count_runs(
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
     Yields the labels of the runs that occur at least `min_count` times, (n, length); the positions
-    where candidates end, which are runs whose shorter parts are frequent enough; and the number of
+    where candidates end (runs that are frequent enough without their last label); and the number of
     the candidate that ends at each of these positions.
     """
     before = positions_before(offsets, parents)

@@ -12,7 +12,8 @@ from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
 from hedgerow.state import State, read_array, require
 
-# If a model has this key, edges are scores of label patterns, and no other label pairs are needed.
+# If a model has this key, edges are scores of label patterns, so label pairs that are not patterns
+# need no arcs of their own.
 EDGE_PATTERNS = "edges.patterns"
 
 

@@ -342,7 +342,8 @@ def _deal_alike(
     dealt, seen = np.zeros((len(sizes), len(totals))), np.zeros(len(totals))
     for unit in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
         seen += counts[unit]
-        # This choice increases the sum of squared excesses, as shares of the total, least.
+        # Of all parts, this one increases the sum of squared excesses (as shares of the total) the
+        # least.
         surplus = (dealt - shares[:, None] * seen) / totals
         excess = np.einsum("pk,k->p", surplus, counts[unit] / totals)
         part = int(np.where(left > 0, excess, np.inf).argmin())

@@ -105,7 +105,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         signs: NDArray[np.int64],
         codes: NDArray[np.int32],
     ) -> NDArray[np.uint8]:
-        """Codes of the previous labels plus 1, by tree's label, (K, n_lags); 0: not needed."""
+        """Codes of the previous labels plus 1, by the label of the tree, (K, n_lags); 0: unused."""
         number, place = sequences.locate(position)
         bounds = sequences.offsets[number : number + 2]
         own = slice(*bounds.tolist())

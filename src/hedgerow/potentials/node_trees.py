@@ -24,7 +24,8 @@ from hedgerow.trellis import Trellis
 
 __all__ = ["NodeTrees"]
 
-# At least this many positions are scored at a time, and as many as take about this many bytes.
+# Positions are scored this many at a time, or as many as take about this many bytes, if that is
+# more.
 BATCH = 1 << 16
 BATCH_BYTES = 1 << 24
 

@@ -1,4 +1,4 @@
-"""Refiner: extends the queries that trees split on by further literals.
+"""Refiner: adds literals to the queries that trees split on.
 
 On the side of a split where its query holds, a tree may ask whether the query holds with one more
 literal, whose variables are those of the query or new ones (as in TILDE, Blockeel and De Raedt).

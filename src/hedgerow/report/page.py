@@ -168,7 +168,9 @@ def write_report(
             ),
         )
     elif X_compare is not None:
-        raise ValueError("X_compare goes with compare, a second model; pass both or neither")
+        raise ValueError(
+            "X_compare is the data of a second model; pass compare=... too, or leave X_compare out"
+        )
     notes: list[str] = []
     decode_model = decode or model.decode_
     data, blobs = _describe_model(with_plain_tables(model), decode_model, notes)

@@ -2,10 +2,11 @@
 //
 // All trees grow at the same time, step by step. Each step simulates best-first growth with the
 // splits known so far: the node with the largest gain is split first, until the tree has all its
-// leaves. The nodes that this splits and that have no children yet are split for real. Nodes below
-// these are not known yet; they could only take the place of others. So a node of the final tree is
-// split in the step after its parent, and the tree is complete after as many steps as its maximum
-// depth. If all nodes will be split in the end, the order does not matter.
+// leaves. The nodes that this splits and that have no children yet are split for real. The nodes
+// below these are not known yet; once known, they can only push other nodes out of the tree, never
+// bring any in. So a node of the final tree is split in the step after its parent, and the tree is
+// complete after as many steps as its maximum depth. If all nodes will be split in the end, the
+// order does not matter.
 #pragma once
 
 #include "histograms.cuh"

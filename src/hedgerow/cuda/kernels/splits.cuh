@@ -145,9 +145,9 @@ __device__ int sort_categories(const Sum* bins, int n_bins, const double* units,
   return n_seen;
 }
 
-// Writes the best split of a node. What does not occur here goes to the side with the larger
-// weight; missing values of a column that never has any go where positions outside go, if those
-// occur.
+// Writes the best split of a node. Missing values and positions outside that do not occur here go
+// to the side with the larger weight, but missing values of a column that never has any go where
+// positions outside go, if those occur. Categories that do not occur go where missing values go.
 __device__ void write_split(const Cut& cut, int column, int offset, const FeatureSums& feature,
                             bool may_miss, OpenNode& node, Node& out) {
   const int place = (int)(cut.order >> 2) & ((1 << (PLACE_BITS - 2)) - 1);

@@ -134,10 +134,11 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 
 // beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], with v_t[k] = exp(scores[t, k]) beta_t[k] divided
-// by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Of each warp, sums
-// over its pieces: partial (3 + 2 K K, number of warps), first the losses, how many pieces are of
-// lost sequences, how many labels are the most probable ones, then n_{t-1}^-1 alpha_{t-1}[j]
-// v_t[k], to be multiplied by the factors of the arcs, and the curvatures of the arcs.
+// by its sum. The marginals alpha_t beta_t / n_t take the place of the alphas. Also writes sums
+// over the pieces of each warp to partial (3 + 2 K K, number of warps): the losses, the number of
+// pieces of lost sequences, the number of labels that are the most probable ones, then n_{t-1}^-1
+// alpha_{t-1}[j] v_t[k], to be multiplied by the factors of the arcs, and the curvatures of the
+// arcs.
 extern "C" __global__ void __launch_bounds__(128)
     backward(const double* scores, const double* factors, PIECES, const float* most,
              const double* weights, const double* entering, const double* leaving,

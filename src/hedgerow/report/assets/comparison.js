@@ -2,7 +2,7 @@
 
 function showComparison(onPick) {
   const { names, scores, n_differ: n, p_value: p } = data.comparison;
-  const differ = `The models label ${plural(n, "position")} of ${count(data.n_positions)} differently.`;
+  const differ = `The models label ${count(n)} of ${plural(data.n_positions, "position")} differently.`;
   if (!scores) return [make("p", {}, differ)];
   const [first, second] = names.map((name, i) => (names[0] === names[1] ? `${name} ${"AB"[i]}` : name));
   return [

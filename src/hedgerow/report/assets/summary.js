@@ -71,7 +71,7 @@ function showDecoders() {
     make(
       "p",
       { class: "quiet" },
-      `The two decoders differ at ${plural(n, "position")} of ${count(data.n_positions)}.`,
+      `The two decoders differ at ${count(n)} of ${plural(data.n_positions, "position")}.`,
     ),
   ];
 }
