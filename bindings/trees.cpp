@@ -323,8 +323,8 @@ Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules
   return build_forest(trees);
 }
 
-// (K, 4) for each output: sums of the gradients, in absolute value, and of the curvatures, and the
-// largest of both; a negative curvature makes the sum of curvatures NaN.
+// (K, 4), by output: sums of the gradients, in absolute value, and of the curvatures, and the
+// largest of each; a negative curvature makes the sum of curvatures NaN.
 Returned<double> sum_magnitudes(const Examples& examples, int n_threads) {
   std::vector<double> sums(4 * examples.n_outputs());
   run_kernel([&](Stop& stop) {

@@ -40,7 +40,7 @@ class MemoryPool {
         idle_.pop_back();
         return block;
       }
-      // A block that is too small would never be reused.
+      // A block that is too small for this is freed: it might never be reused.
       if (size >= kLeastKept && !idle_.empty()) idle_.pop_back();
     }
     Block block{std::make_unique_for_overwrite<std::byte[]>(size), size};

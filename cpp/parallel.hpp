@@ -31,7 +31,7 @@ class Stop {
  public:
   explicit Stop(InterruptPoll poll) : poll_(poll), caller_(std::this_thread::get_id()) {}
 
-  // Call about once a millisecond of work; throws Interrupted.
+  // Call about once per millisecond of work; throws Interrupted.
   void check() {
     if (requested_.load(std::memory_order_relaxed)) throw Interrupted{};
     if (poll_ != nullptr && std::this_thread::get_id() == caller_) poll_if_due();

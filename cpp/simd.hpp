@@ -141,7 +141,7 @@ auto eight_wide_clone() {
 }
 #endif
 
-// Whether clones add eight integers at once, or some of the eight.
+// Whether clones add eight integers at once, also under a mask.
 #if defined(HEDGEROW_HAS_CLONES)
 inline bool adds_eight_at_once() { return has_wider_registers(); }
 #elif defined(__GNUC__)

@@ -38,7 +38,7 @@ HEDGEROW_INLINE Lanes look_up(WordsOf<Lanes>::Type index) {
   return Lanes{kRoots[index[0] & 15], kRoots[index[1] & 15], kRoots[index[2] & 15],
                kRoots[index[3] & 15]};
 }
-// Only in registers.
+// The same without reading memory for each lane.
 HEDGEROW_INLINE EightLanes look_up(WordsOf<EightLanes>::Type index) {
 #if defined(__clang__)
   EightLanes out;

@@ -47,8 +47,9 @@ bool watch_for(const Condition& holds) {
 // started when first needed. A forked process has none of them, and calls there start their own.
 class ThreadPool {
  public:
-  // n_threads: number of threads, including the caller, to be started now. Starting many takes a
-  // while, so another thread does it, while the caller prepares the first call
+  // n_threads: number of threads, including the caller, to be started now, if there are more than
+  // a few. Starting many takes a while, so another thread does it, while the caller prepares the
+  // first call
   explicit ThreadPool(int n_threads = 1) : outer_(std::exchange(current_, this)) {
     if (n_threads <= kFewThreads) return;
     threads_.reserve(n_threads);

@@ -116,7 +116,7 @@ AttributeBlocks::LeadingEntries AttributeBlocks::leading_entries(int64_t block) 
           leading_values_.empty() ? nullptr : leading_values_.data() + start};
 }
 
-// A loop over the positions of a block, compiled for rows of N lanes; see with_lanes.
+// A loop over the positions of a block, compiled for rows of N vectors; see with_lanes.
 struct AttributeBlocks::ScoreBlock {
   const AttributeBlocks& blocks;
   const LeadingWeights& weights;

@@ -14,7 +14,8 @@ namespace hedgerow {
 // Grids of the residuals, and of their products with values, one for each attribute.
 struct ResidualGrid {
   SumGrid residuals;
-  const double* powers;  // (n_attributes,) powers of two, none below a value; null: all are 1
+  const double* powers;  // (n_attributes,) powers of two, none below a value of its
+                         // attribute; null: all are 1
 
   HEDGEROW_INLINE SumGrid products(int64_t attribute) const {
     return powers == nullptr ? residuals : residuals.times(powers[attribute]);
@@ -59,7 +60,7 @@ class AttributeBlocks {
   void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
                   int64_t block, int first_range, int end_range, const ResidualGrid& grid) const;
 
-  // Entries of a block: those of leading attributes, and others.
+  // The entries of a block that are of leading attributes.
   struct LeadingEntries {
     const int32_t* offsets;  // of its positions
     const uint16_t* attributes;

@@ -18,10 +18,10 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
   for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
 }
 
-// Rows of up to this many lanes are summed in registers.
+// Rows of up to this many vectors are summed in registers.
 inline constexpr int kRegisterLanes = 8;
 
-// Calls body.template run<N>() with the number of lanes that hold n doubles; N = 0: too many for
+// Calls body.template run<N>() with the number of vectors that hold n doubles; N = 0: too many for
 // registers.
 template <class Body>
 HEDGEROW_INLINE void with_lanes(int n, const Body& body) {

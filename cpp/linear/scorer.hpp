@@ -12,7 +12,8 @@ namespace hedgerow {
 // Scores of positions under given weights; made once for many calls with the same weights.
 class Scorer {
  public:
-  // weights: (n weights,), not copied, as is the layout; biases: (n_outputs,) or null.
+  // weights: (n weights,); neither these nor the arrays of the layout are copied; biases:
+  // (n_outputs,) or null.
   Scorer(const WeightLayout& layout, const double* weights, const double* biases);
 
   int n_outputs() const { return layout_.n_outputs; }

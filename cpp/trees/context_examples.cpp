@@ -29,13 +29,14 @@ void for_positions(const EdgeDerivatives& derivatives, int64_t begin, int64_t en
   }
 }
 
-// What the contexts of a row have together.
+// Sums over the contexts of a row.
 struct ContextSums {
   float probability = 0.0f;
   float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
-// gradients: null where none is 0 but where p (1 - p) is; probabilities: null where there are none
+// gradients: null if they are 0 only where p (1 - p) is 0 too; probabilities: null where there are
+// none
 HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities,
                                          int n) {
   if (probabilities == nullptr)
@@ -69,8 +70,9 @@ HEDGEROW_INLINE ContextSums sum_row(const float* gradients, const float* probabi
   return total;
 }
 
-// Of n contexts that are possible and have the probability p together, without reading theirs: the
-// sum of their p (1 - p) is largest where all are the same, and no more is needed to choose units.
+// Bounds for n possible contexts of total probability p, without reading the probability of each:
+// the sum of their p (1 - p) is largest where all are the same, and no more is needed to choose
+// units.
 ContextSums bound_sums(double p, int n) {
   return {static_cast<float>(p), static_cast<float>(p * (1.0 - p / n))};
 }
@@ -159,7 +161,7 @@ HEDGEROW_INLINE void ContextExamples::write_row(const EdgeDerivatives& derivativ
   if (derivatives.by_label != nullptr) {
     sums = bound_sums(derivatives.totals[t * n_outputs() + output], is_first ? 1 : n_outputs());
   } else {
-    int n = n_contexts;  // that may not be 0
+    int n = n_contexts;  // contexts that may differ from 0
     const float *gradients = nullptr, *probabilities = nullptr;
     if (!shared_)
       gradients =

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kRowsToRound = 256;  // by one thread
 
 constexpr int64_t kRowsAhead = 8;  // that are read soon
-constexpr int kFewContexts = 8;    // a line or two, and others follow
+constexpr int kFewContexts = 8;    // a row is a cache line or two, and the next rows follow it
 
 template <class Number>
 HEDGEROW_INLINE void prefetch_row(const Number* row, int n) {

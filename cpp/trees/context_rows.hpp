@@ -44,9 +44,9 @@ class ContextRows {
   template <class AnySum>
   void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
               AnySum* by_context) const;
-  // joint[t] is the curvature of position t where a step is the same in some contexts: those of
-  // probability p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's
-  // curvature times p (1 - p). That is less than the sum of what each of them has.
+  // joint[t] is the curvature of position t where a step is the same in some contexts: if their
+  // probabilities are p_1 ... p_n and p is their sum, it is the position's curvature times
+  // p (1 - p), which is less than the sum of their own curvatures.
   struct JointOf {
     std::span<const int32_t> contexts;
     float* joint;
@@ -60,7 +60,8 @@ class ContextRows {
     std::fill(bins.begin(), bins.end(), AnySum{});
     for (const int32_t c : contexts) bins[contexts_.label(output_, c, lag)] += by_context[c];
   }
-  // Of some contexts those whose label of a lag is among the bins; `is_left` (256,).
+  // Of some contexts, those whose label at a lag goes left by `is_left` (256,), or if not `wanted`,
+  // those whose label does not.
   std::vector<int32_t> select(std::span<const int32_t> contexts, int lag, const uint8_t* is_left,
                               bool wanted) const;
 

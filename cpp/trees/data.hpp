@@ -185,8 +185,8 @@ class TreeData {
   };
   const std::vector<FullFeature>& full_features() const { return full_features_; }
   // Full features that are counted together, since they are adjacent, have about the same number of
-  // bins, and all their sums stay in the cache. The byte of feature i of a run is where + i bytes
-  // after the first one of the window, its bin 0 at base + i * stride in a histogram.
+  // bins, and all their sums stay in the cache. The byte of feature i of a run is `where` + i bytes
+  // after the first one of the window, its bin 0 at `base` + i * `stride` in a histogram.
   struct FullRun {
     int32_t where;
     int32_t base;

@@ -13,8 +13,8 @@
 
 namespace hedgerow {
 
-// The number of examples on each side of a split (some are on both), and the sum of what goes left
-// of examples whose value is missing.
+// The number of examples on each side of a split (some are on both), and the sum of the parts that
+// go left, of examples whose value is missing.
 struct Division {
   int64_t n_left = 0, n_right = 0;
   WideSum left_of_missing{};
@@ -33,7 +33,7 @@ class Divider {
   // written to `left`.
   Division divide(const ExampleArrays& examples, int64_t n, const ExampleArrays& left) const;
 
-  // The sum of what goes left of examples whose value is missing.
+  // The sum of the parts that go left, of examples whose value is missing.
   WideSum left_of_missing(const ExampleArrays& examples, int64_t n) const;
 
  private:

@@ -21,8 +21,9 @@ constexpr int64_t kShared = 1 << 12;        // examples that a thread takes at a
 // window ends early. Below the root of a tree, rows and sums are scattered in memory. While the
 // examples of one batch are counted, those of the next are fetched into the second-level cache:
 // requests for the first-level cache, of which fewer can be under way, would keep additions
-// waiting. Wide rows are counted in several runs of columns: batches are larger then, as each run
-// brings its histogram back into the first-level cache, and too large for the second-level cache.
+// waiting. Wide rows are counted in several runs of columns: batches are then larger, as each run
+// brings its histogram back into the first-level cache. They are too large for the second-level
+// cache, so the next one is not fetched.
 template <class AnySum>
 class Batch {
  public:

@@ -78,10 +78,10 @@ HEDGEROW_EIGHT_WIDE HEDGEROW_INLINE __m512i interleave(__m128i a, __m128i b, __m
       keep_twos, all, _mm512_rolv_epi64(_mm512_permutex_epi64(all, 0b01001110), by_two), kIfKept);
 }
 
-// The same for `together` words of bits of each position from word `first` on, whose sums stay in
-// registers; see adds_eight_at_once. The sum of every subset of four positions is computed once,
-// and looked up by their bits for eight slots at a time. slots: the first of those words, which are
-// `stride` apart
+// count_slot_bits for `together` words of bits of each position from word `first` on, whose sums
+// stay in registers; see adds_eight_at_once. The sum of every subset of four positions is computed
+// once, and looked up by their bits for eight slots at a time. slots: those of the first word,
+// `stride` numbers apart
 template <int together, bool kWindow, class Words, int stride>
 HEDGEROW_EIGHT_WIDE void count_words(const SlotBits& bits, int64_t first,
                                      const NodeExamples& examples, void* slots) {

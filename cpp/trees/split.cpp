@@ -187,7 +187,8 @@ class NodeSearch {
     int n_columns = 0;
   };
 
-  // Examples are at most in two bins or missing: every cut parts one of the three from the others.
+  // Every example is in one of two bins, or missing: every cut parts one of the three from the
+  // others.
   void add_cuts(const ColumnSlots<AnySum>& own, WaitingColumns& waiting) const {
     AnySum rest = total_;
     for (const SlotSum<AnySum>& slot : own.slots) {

@@ -73,8 +73,8 @@ struct MonotoneRules {
 // The split of the largest gain, G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H +
 // lambda), over all features, bins, directions of missing values and directions of what lies beyond
 // the ends of a sequence; among equals that of the first column, offset and bin. Bins of categories
-// are cut in order of their gradient. `features` has a byte for each feature, by column and offset,
-// that is 0 if it may not be used; null: all may.
+// are cut in order of the steps they would take as leaves. `features` has a byte for each feature,
+// by column and offset, that is 0 if it may not be used; null: all may.
 //
 // With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
 // -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.

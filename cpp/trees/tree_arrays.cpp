@@ -58,7 +58,7 @@ void check_offsets(const TreeArrays& trees) {
 
 void check_tree(const TreeArrays& trees, int64_t i, int32_t n_columns) {
   const int64_t first = trees.tree_offsets[i], n_nodes = trees.tree_offsets[i + 1] - first;
-  int64_t next = 1;  // children are numbered as they come
+  int64_t n_found = 1;  // the root, and all children so far
   std::vector<uint8_t> is_child(n_nodes, 0);
   for (int64_t n = 0; n < n_nodes; ++n) {
     const int64_t at = first + n;
@@ -81,9 +81,9 @@ void check_tree(const TreeArrays& trees, int64_t i, int32_t n_columns) {
     require_of_tree(left > n && left + 1 < n_nodes, i, "children do not come after their parent");
     require_of_tree(!is_child[left] && !is_child[left + 1], i, "a node has two parents");
     is_child[left] = is_child[left + 1] = 1;
-    next += 2;
+    n_found += 2;
   }
-  require_of_tree(next == n_nodes, i, "a node has no parent");
+  require_of_tree(n_found == n_nodes, i, "a node has no parent");
 }
 
 template <class T>

@@ -21,7 +21,7 @@ class WindowCounter {
   WindowCounter(const TreeData& data, Crew& crew, Stop& stop);
 
   // Whether to count examples in this way is less work than to count one after another. It is for
-  // windows only: the rows that have this one as an ancestor are not looked up.
+  // windows without ancestors: the descendants of a row are not looked up.
   bool suits(int64_t n_examples) const;
 
   // Takes the examples to count, and fills `outside`, (n_offsets,), with the sums of those whose

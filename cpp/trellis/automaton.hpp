@@ -2,10 +2,9 @@
 // example at the top of automaton.cpp.
 //
 // A state stands for the last labels of a labelling; in state 0, there is no label yet. An explicit
-// arc
-// (q, k) stands for the label string q k. A state without an arc of its own for label k takes that
-// of its failure state, the longest proper suffix that is a state too, and so on; state 0 has an
-// arc for every label. An arc's link is the arc of the longest proper suffix of its string.
+// arc (q, k) stands for the label string q k. A state without an arc of its own for label k takes
+// that of its failure state, the longest proper suffix that is a state too, and so on; state 0 has
+// an arc for every label. An arc's link is the arc of the longest proper suffix of its string.
 //
 // A step over all states and labels therefore needs, for every explicit arc (q, k), the sum over
 // the states p that take it: the subtree of q in the tree of failures, less the subtrees of the
@@ -103,8 +102,8 @@ class Automaton {
   void fill_arcs(int32_t state, int32_t* arcs) const;
 
   // The sums that every step computes. There are C cells: cells 0 .. S-1 are the states, each other
-  // cell is the sum of two cells before it. Forward, the number of a state is the sum over the
-  // terms of to_states: cells whose states take an arc into it. Backward, the number of a cell is
+  // cell is the sum of two cells before it. Forward, the value of a state is the sum over the
+  // terms of to_states: cells whose states take an arc into it. Backward, the value of a cell is
   // the sum over the terms of to_cells: states that arcs lead to from all states of the cell.
   struct Cell {
     int32_t sum, left, right;  // cells; sum = left + right

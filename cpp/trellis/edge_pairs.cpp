@@ -90,7 +90,7 @@ HEDGEROW_CLONES void WaitingPairs::add_all(const PairTables& out) const {
 }
 
 void WaitingPairs::flush(const PairTables& out) {
-  // Numbers to which add_all would add with too few correct digits.
+  // Entries of the table for which add_all would lose digits.
   double likely[kMost];
   for (int w = 0; w < n_ && out.curvature != nullptr; ++w) {
     const int64_t pair = positions_[w].likely;

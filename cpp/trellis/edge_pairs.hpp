@@ -10,7 +10,7 @@
 namespace hedgerow {
 
 // Pair posteriors in the layout that trees on label pairs learn from, kept until the trees are
-// grown. The batch is a part of M positions.
+// grown. The batch is a part of all M positions.
 struct PairsByLabel {
   static constexpr size_t kFewestLabels = 8;  // with fewer they do not help, and are not filled
 

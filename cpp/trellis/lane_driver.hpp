@@ -62,7 +62,8 @@ struct LaneScratch {
   LaneSums shifts;                 // of the maxima of the nodes
   Packed exponents;                // sum of the exponents of the powers of two divided out
   Packed last_sum;                 // sum of alpha at the last position
-  Packed pairs[kMostLaneLabels * kMostLaneLabels];  // (K, K) sums of alpha_{t-1} / n_{t-1} and v_t
+  // (K, K) sums of the products of alpha_{t-1} / n_{t-1} and v_t
+  Packed pairs[kMostLaneLabels * kMostLaneLabels];
 };
 
 // Runs the kernels for a group, and writes the results that are wanted. Scratch memory of one

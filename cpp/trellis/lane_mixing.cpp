@@ -130,7 +130,7 @@ HEDGEROW_INLINE void add_singles(Floats* singles, MixingScratch& scratch) {
 
 // before_t[j] = exp(nodes[t, j]) sum_i before_{t-1}[i] to_next[i, j], the messages of Eq. 17,
 //   beta_{t-1->t} = alpha_{t,t-1} (1 + beta_{t-2->t-1}),
-// and with those of fill_afters() the gammas of Theorems 4.1 and 4.2; see mixing.cpp.
+// and with those of fill_afters() the gammas of Theorems 4.1 and 4.2; see mixing_bounds.hpp.
 template <int kLabels>
 HEDGEROW_INLINE void fill_gammas(MixingScratch& scratch, Stop& stop) {
   const Floats zero = broadcast(0.0f), one = broadcast(1.0f), two = broadcast(2.0f);

@@ -298,7 +298,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const double* matrix = arcs_.to_next.data();         // of the arcs into t + 1
   BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   const PairTables tables = totals_.tables(weight, sum_grid_, curvature_grid_);
-  if (arcs_.holes) totals_.keep();  // without, the backward pass is never refused
+  if (arcs_.holes) totals_.keep();  // without holes, the backward pass is never refused
   waiting_pairs_.clear();
   int n_waiting = 0;
 

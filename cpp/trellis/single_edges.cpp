@@ -16,11 +16,12 @@ namespace {
 // Bytes of the matrices of a sequence at most.
 constexpr int64_t kMatrixBytes = kLowLimits ? 1 << 16 : 1 << 23;
 
-// Arcs lie at most this far below the largest one, and edges between these bounds, or as far apart.
-// Factors and their quotients are then far from the limits of a float.
+// Arcs lie at most this far below the largest one, and edges between these bounds, or at least no
+// further apart than these. Factors and their quotients are then far from the limits of a float.
 constexpr float kArcDepth = 30.0f, kLargestEdge = 20.0f, kSmallestEdge = -30.0f;
 
-constexpr float kNever = std::numeric_limits<float>::infinity();  // times any factor no minimum
+// Times any factor, it is never the minimum.
+constexpr float kNever = std::numeric_limits<float>::infinity();
 
 // The smallest or largest of the lanes.
 template <class Fold, class Vector>
@@ -107,8 +108,8 @@ HEDGEROW_INLINE float rate_by_rows(const float* matrix, const float* inverses, c
   return std::clamp(1.0f - overlap, 0.0f, 1.0f);
 }
 
-// The first n numbers of some vectors, of which `again` computes those from any column on, some of
-// which may be negative: as many before the first as there are `before`.
+// Stores the first n numbers of some vectors. again(i) computes the vector from column i on; i may
+// be negative, since `before` columns precede the first one.
 template <class Vector, int kVectors, class Again>
 HEDGEROW_INLINE void store_first(const Vector* numbers, int n, int before, float* out,
                                  Again again) {

@@ -57,8 +57,8 @@ class SingleEdges {
   void add_pairs_by_sixteen(int64_t begin, int64_t first, int64_t end, double weight,
                             double curved);
   double curvature_of(int64_t first, int64_t end, int64_t before, int64_t label) const;
-  // Of two labels that end at t, unless they are negative; others: probability of all other labels
-  // before
+  // The pair of two labels that ends at t, unless either is negative; others: probability of all
+  // other labels before
   LikelyPair find_pair(int64_t t, int64_t before, double others, int64_t label) const;
 
   int64_t row(int64_t t) const { return t * floats_; }

@@ -1,4 +1,4 @@
-// The tangent of a chain in scaled probability space, for arcs that are the same at every position.
+// The tangent of a chain in scaled probability space.
 //
 // The forward pass is that of scaled.hpp, with a second row in addition to alpha. The backward pass
 // needs no beta: the marginals p_t are known, and with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k], psi

@@ -71,7 +71,7 @@ class GraphGains : public GraphPass<Algebra> {
   using Base::stride_;
   using Base::table_size;
 
-  // Whether the arcs into all nodes have the same weights, which are numbers.
+  // Whether the arcs into all nodes have the same weights, and these are not logarithms.
   bool same_weights() const { return !Algebra::kLogs && scores_.edges == nullptr; }
   double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }
   double* message_gain(int64_t i) { return message_gains_.data() + i * stride_; }

@@ -59,7 +59,7 @@ HEDGEROW_INLINE Vector least_positive(const Vector* row, Vector one) {
 }
 
 // row = row times a power of two, so that its sum is in [1, 2). Returns the smallest number that is
-// not 0, at most 1, or 0 where there is none. sum: of the row before
+// not 0, at most 1, or 0 where there is none. sum: of the row before it is scaled
 template <class Kind, int kLabels, class Vector>
 HEDGEROW_INLINE Vector scale_lanes(Vector* row, Vector& sum) {
   using Number = Kind::Number;

@@ -1,5 +1,5 @@
-// Bounds on the curvature of tree-shaped graphs, from the rates at which neighbours forget each
-// other.
+// Bounds on the curvature of tree-shaped graphs, from the shares of a change that neighbours pass
+// on.
 //
 // With alpha_{s,v} = 1 - sum_j min_i P(y_v = j | y_s = i) and N(s) the neighbours of a node:
 //   nodes (Chen et al., 2015, Theorem 4.1)

@@ -99,7 +99,7 @@ class GraphPass {
   double log_z(int64_t chosen) const {
     return totals_[chosen].shifts.value() + totals_[chosen].log();
   }
-  // Log P(labels). labels: (N,)
+  // Log P(labels) of a chosen sequence, from its path score, see fill_path_scores.
   double log_likelihood(int64_t chosen, double path_score) const {
     return path_score - totals_[chosen].log();
   }
@@ -221,7 +221,7 @@ class GraphPass {
   }
 
   // Notes that a row of beliefs was divided by scale, which is kZero if all are zeros; lost: see
-  // multiply_rows_to. False if there is therefore no labelling.
+  // scale_row_by. False if there is therefore no labelling.
   HEDGEROW_INLINE bool add_scale(int64_t node, double scale, bool lost) {
     if (scale == Algebra::kOne && !lost) return true;
     Total& total = total_of(node);

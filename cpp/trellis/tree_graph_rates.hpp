@@ -1,4 +1,5 @@
-// Rates at which a node and its parent forget each other, first order: see tree_graph_mixing.hpp.
+// Mixing rates of a node and its parent, the shares of a change that one passes on to the other,
+// first order: see tree_graph_mixing.hpp.
 //
 // Impossible labels do not count: those of the parent have outside * message = 0, those of the node
 // reach * belief = 0.

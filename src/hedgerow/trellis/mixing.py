@@ -1,7 +1,7 @@
 """Mixing rates: how strongly the labels of a sequence depend on each other.
 
-Chen et al. (2015) bound the curvature of the likelihood by the rates at which neighbours forget
-each other, Theorems 4.1 and 4.2; for tree-shaped graphs Theorem 4.2 does not hold, and the kernel
+Chen et al. (2015) bound the curvature of the likelihood by the shares of a change that neighbours
+pass on, Theorems 4.1 and 4.2; for tree-shaped graphs Theorem 4.2 does not hold, and the kernel
 uses another bound. `hedgerow.boosting.curvature` explains gamma.
 """
 
