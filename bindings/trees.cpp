@@ -175,7 +175,7 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
   check_shape(parents, {n_positions}, "parents must have an entry for each position");
   check_shape(totals, {n_positions, static_cast<size_t>(examples.n_outputs())},
               "totals must have an entry for each position and output");
-  check(observed || !totals, "totals are for expected counts");
+  check(observed || !totals, "totals are for gradients that are expected counts; pass observed too");
   const EdgeDerivatives derivatives{first_position,
                                     static_cast<int64_t>(n_positions),
                                     static_cast<int64_t>(offsets.shape(0)) - 1,
@@ -298,7 +298,8 @@ std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
           "directions must have an entry for each output and column");
     by_output.assign(directions->data(), directions->data() + directions->size());
   }
-  check(group_offsets.has_value() == group_columns.has_value(), "groups need offsets and columns");
+  check(group_offsets.has_value() == group_columns.has_value(),
+        "groups need both offsets and columns");
   std::vector<std::vector<int32_t>> groups;
   if (group_offsets) {
     check_offsets(*group_offsets, group_columns->shape(0));

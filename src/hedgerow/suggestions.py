@@ -9,7 +9,7 @@ __all__ = ["suggest", "suggest_argument", "suggest_parameter"]
 
 # For each tuple of names here, names of the same parameter in other libraries; the first name here
 # that the estimator has is suggested.
-# XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
+# The libraries are XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
 MEANT = {
     ("n_rounds", "max_iter"): (
         "n_estimators num_boost_round num_boost_rounds num_round num_rounds num_iterations "

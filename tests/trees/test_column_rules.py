@@ -193,7 +193,7 @@ BAD = {
         ({"n_columns": 4}, "directions must have an entry for each output and column"),
         ({"directions": np.full((2, 3), 3, np.int8)}, "a direction is out of range"),
         ({"directions": np.full((2, 3), -2, np.int8)}, "a direction is out of range"),
-        ({"group_columns": None}, "groups need offsets and columns"),
+        ({"group_columns": None}, "groups need both offsets and columns"),
         ({"group_offsets": np.array([0, 3])}, "offsets must run from 0 to"),
         ({"group_columns": np.array([0, 3], np.int32)}, "a column of a group is out of range"),
         ({"group_columns": np.array([-1, 2], np.int32)}, "a column of a group is out of range"),

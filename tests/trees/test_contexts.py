@@ -355,7 +355,7 @@ def test_edges_are_those_of_trees_plus_given_ones(n_threads):
             {"totals": np.ones((2, 3))},
             "totals must have an entry for each position and output",
         ),
-        ({"totals": np.ones((2, 2))}, "totals are for expected counts"),
+        ({"totals": np.ones((2, 2))}, "totals are for gradients that are expected counts"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):

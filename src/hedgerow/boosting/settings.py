@@ -75,8 +75,8 @@ EXACT_ROUNDS: dict[TransitionStep, ExactRounds] = {
     "exact": ExactRounds(n_labels=2, first=1),
 }
 
-# Default shape of trees. The best of about thirty shapes and rates on thirteen tasks: see
-# `benchmarks/defaults.py`.
+# Default shape of trees, chosen with `benchmarks/defaults.py` among many settings on up to thirteen
+# tasks.
 USUAL_DEPTH = 10
 USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15

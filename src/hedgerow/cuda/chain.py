@@ -304,7 +304,7 @@ class DeviceChain:
         return self._decoded
 
     def _whole_sequences(self) -> tuple[DeviceArray, DeviceArray, int]:
-        """Where sequences begin and end, rows of their positions, and how many there are."""
+        """Where sequences begin and end, rows of their positions, and the number of sequences."""
         if self._offsets is None:
             layout, upload = self.layout, self.device.upload
             self._offsets, self._rows = upload(layout.offsets), upload(layout.rows)

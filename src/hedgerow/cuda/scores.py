@@ -41,7 +41,7 @@ class DeviceScores(RunningScores):
 
     @classmethod
     def put(cls, scores: Scores, bins: DeviceBins, *, are_zeros: bool = False) -> DeviceScores:
-        """Copy scores to the device of the bins; zeros are made there."""
+        """Copy scores to the device of the bins; zeros are created there."""
         if are_zeros:
             shape = bins.layout.n_rows, *scores.nodes.shape[1:]
             return cls(scores, bins, bins.device.zeros(shape, np.float64))

@@ -62,7 +62,7 @@ def category_of(value: Any) -> str:
 def other_spellings(value: Any) -> tuple[str, ...]:
     """Texts of equal numbers, other than `category_of`: ``1.0`` for ``1``, ``1`` for ``1.0``.
 
-    A model may know the number by one of them: because it was another type in training, or because
+    A model may know the number by one of them: because it had another type in training, or because
     older model files contain the text as it was, such as ``1.00``. Empty for everything that is not
     a number.
     """

@@ -1,4 +1,4 @@
-"""Choice of the decoder with the higher accuracy on sequences that were not trained on.
+"""Choice of the decoder with the higher accuracy on sequences not used for training.
 
 If the probabilities of a model are correct, marginals maximise the expected number of correct
 labels. They are not correct if the model is wrong about how labels depend on each other.
