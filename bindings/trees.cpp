@@ -175,7 +175,7 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
   check_shape(parents, {n_positions}, "parents must have an entry for each position");
   check_shape(totals, {n_positions, static_cast<size_t>(examples.n_outputs())},
               "totals must have an entry for each position and output");
-  check(observed || !totals, "totals are for gradients that are expected counts; pass observed too");
+  check(observed || !totals, "totals are for gradients that are expected counts: pass observed");
   const EdgeDerivatives derivatives{first_position,
                                     static_cast<int64_t>(n_positions),
                                     static_cast<int64_t>(offsets.shape(0)) - 1,
