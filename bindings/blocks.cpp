@@ -185,21 +185,22 @@ void bind_blocks(nb::module_& module) {
              "number of rows of each, and whether they are adjacent pieces of one array. None if "
              "they are not like that, or empty.");
   module.def("join_blocks", &join_blocks, nb::arg("blocks"), array("out"), nb::arg("n_threads"),
-             "Copies the bytes of such arrays, one after another.");
+             "Copies the bytes of C-contiguous arrays to out, one array after another.");
   module.def("take_rows", &take_rows, array("table"), array("codes"), array("out"),
              nb::arg("n_threads"), "Fills the rows of out with rows of the table, by their codes.");
   module.def("clear_numbers", &clear_numbers, array("numbers"), nb::arg("n_threads"),
              "Sets numbers to 0.");
   module.def("digest_sequences", &digest_rows, nb::arg("parts"), nb::arg("n_sequences"),
              nb::arg("n_threads"),
-             "A number for the contents of each sequence: of rows of bytes, and of the bounds of "
-             "its rows in them.");
+             "A number for the contents of each sequence. Each part has rows of bytes, and bounds "
+             "that say which rows belong to each sequence.");
   module.def("identify_positions", &identify_positions, array("identities"), array("offsets"),
              nb::arg("n_threads"), "A number for each position, from those of the sequences.");
   module.def("draw_uniforms", &draw_uniforms, array("identities"), nb::arg("key"),
              nb::arg("n_threads"), "A random number for each identity under a key.");
   module.def("find_uniform", &find_uniform, array("uniforms"), nb::arg("place"),
-             nb::arg("n_threads"), "The number at a place, from 0, among sorted numbers.");
+             nb::arg("n_threads"),
+             "The number that would be at a place, from 0, if the numbers were sorted.");
 }
 
 }  // namespace hedgerow::bindings

@@ -117,8 +117,9 @@ void bind_linear(nb::module_& module) {
           },
           array("offsets"), array("attributes"), optional_array("values"), array("scores"),
           nb::arg("n_threads"));
-  nb::class_<LeadingWeights>(module, "LeadingWeights",
-                             "Weights; those of the first attributes are rows of all outputs.")
+  nb::class_<LeadingWeights>(
+      module, "LeadingWeights",
+      "Weights; each of the first attributes has a row, with an entry for every output.")
       .def(
           "__init__",
           [](LeadingWeights* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
@@ -132,9 +133,9 @@ void bind_linear(nb::module_& module) {
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
           array("weight_offsets"), array("weight_outputs"), nb::arg("n_outputs"), array("weights"),
           nb::arg("n_leading"), nb::arg("n_threads"));
-  nb::class_<LeadingSums>(
-      module, "LeadingSums",
-      "Sums for a gradient; those of the first attributes are rows of all outputs.")
+  nb::class_<LeadingSums>(module, "LeadingSums",
+                          "Sums for a gradient; each of the first attributes has a row, with an "
+                          "entry for every output.")
       .def(
           "__init__",
           [](LeadingSums* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
@@ -228,7 +229,8 @@ void bind_linear(nb::module_& module) {
         return to_numpy(std::move(places));
       },
       array("sequence_offsets"), array("offsets"), array("attributes"), nb::arg("index"),
-      "The first place of each attribute, the same in any order of the sequences.");
+      "A number for the first place of each attribute, made from the contents of its sequence, so "
+      "that it does not depend on the order of the sequences.");
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {

@@ -421,8 +421,9 @@ void bind_trees(nb::module_& module) {
   nb::class_<Contexts>(module, "Contexts",
                        "Labels before a position, as far as trees may split on them.")
       .def(nb::new_(&read_contexts), nb::arg("n_labels"), array("labels"), array("before"),
-           "Edge e of a position leads to the label ``labels[e]``, -1 if it is never taken, and\n"
-           "``before[e]`` are 1 + the labels one, two ... positions before, 0 if not known.")
+           "Edge e of a position leads to the label ``labels[e]``, -1 if it is only taken\n"
+           "where a sequence begins, and ``before[e]`` are 1 + the labels one, two ... positions\n"
+           "before, 0 if the edge does not depend on them.")
       .def_prop_ro("n_edges", &Contexts::n_edges)
       .def_prop_ro("n_lags", &Contexts::n_lags);
   nb::class_<ContextExamples>(module, "ContextExamples",

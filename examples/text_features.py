@@ -93,7 +93,7 @@ def affixes(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def letters(sentence: Sentence, at: int) -> Iterator[str]:
-    """Sequences of three and four letters without the first and last letter: see `affixes`."""
+    """Three and four letters from inside a word; its first and last ones are left to `affixes`."""
     word = sentence[at].word.lower()
     for length in (3, 4):
         for begin in range(1, len(word) - length):

@@ -1,4 +1,4 @@
-"""Docstrings as the reference wants them: those of hedgerow, read as plain text where they are."""
+"""Docstrings for the reference: only those of hedgerow, with underscores as plain text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _skip_foreign(
 def _protect_names(
     app: Sphinx, what: str, name: str, member: object, options: Any, lines: list[str]
 ) -> None:
-    """A name that ends with an underscore, such as n_features_in_, is not a link: it keeps it."""
+    """Protect the underscore of names such as n_features_in_, which would make them links."""
     for i, line in enumerate(lines):
         named, colon, kind = line.partition(" : ")
         if colon and re.fullmatch(r"[\w, *]+", named):

@@ -248,7 +248,7 @@ def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
     message = complaint(capsys, "train", "nothing", "-m", tmp_path)
     assert message == f"cannot save to {str(tmp_path)!r}: it is a folder; name a file"
     message = complaint(capsys, "train", "nothing", "-m", "-")
-    assert message == "the model cannot go to standard output; name a file for it"
+    assert message == "the model cannot go to standard output; name a file"
     model = tmp_path / "no" / "model"
     message = complaint(capsys, "train", "nothing", "-m", model)
     folder = str(model.parent)

@@ -103,7 +103,7 @@ def test_numbers_stored_as_text(values, exceptions, first):
     assert message == (
         f"all values of column 'x'{exceptions} look like numbers, such as {first!r}, but are "
         "stored as text, so they are treated as categories; convert the column to numbers, with an "
-        "empty cell or NaN for a missing value, such as pandas.to_numeric(X['x'], "
+        "empty cell or NaN for a missing value, for example by pandas.to_numeric(X['x'], "
         "errors='coerce'). If they are codes, convert it to a categorical dtype (in a CSV file, "
         "put a letter before each code)"
     )
@@ -115,8 +115,8 @@ def test_numbers_stored_as_objects():
     assert message == (
         "column 'x' holds numbers, such as 1, as Python objects (dtype object), so they are "
         "treated as categories; convert the column to numbers, with an empty cell or NaN for a "
-        "missing value, such as pandas.to_numeric(X['x'], errors='coerce'). If they are codes, "
-        "convert it to a categorical dtype (in a CSV file, put a letter before each code)"
+        "missing value, for example by pandas.to_numeric(X['x'], errors='coerce'). If they are "
+        "codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)"
     )
 
 

@@ -137,7 +137,7 @@ def test_score_is_the_share_of_the_known_labels_that_are_right(make):
 
 def test_labels_that_are_all_missing(make):
     n = len(ROWS)
-    message = f"y has no label at any of its {n} positions, all are missing (None); training needs"
+    message = f"y has no label at any of its {n} positions: all are missing (None); training needs"
     refuses(ValueError, message, make().fit, X, NOTHING)
     marked = [[-1] * len(labels) for labels in Y]
     refuses(ValueError, message.replace("None", "-1"), make(missing_label=-1).fit, X, marked)

@@ -100,7 +100,7 @@ def test_all_labels_may_be_missing_when_the_classes_are_known(classes):
 
 
 def test_classes_cannot_be_learned_from_nothing():
-    message = "y has no label at any of its 3 positions, all are missing (None); training needs"
+    message = "y has no label at any of its 3 positions: all are missing (None); training needs"
     with pytest.raises(ValueError, match=re.escape(message)):
         Labels.learn(read_labels([None, None, None], FLAT))
 

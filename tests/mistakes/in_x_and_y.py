@@ -77,7 +77,7 @@ def numbers_to_predict():
 @mistake(
     "A",
     ValueError,
-    "y has no label at any of its 16 positions, all are missing (nan); training needs at least",
+    "y has no label at any of its 16 positions: all are missing (nan); training needs at least",
     "one label",
 )
 def no_label_at_all():
@@ -310,8 +310,8 @@ def very_many_rows_without_groups():
     DataWarning,
     "all values of column 'noise' look like numbers, such as '...', but are stored as text,",
     "so they are treated as categories; convert the column to numbers, with an empty cell or NaN",
-    "for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
-    "codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
+    "for a missing value, for example by pandas.to_numeric(X['noise'], errors='coerce'). If they",
+    "are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
 )
 def numbers_stored_as_text():
     trees().fit(FEATURES.assign(noise=FEATURES["noise"].map(str)), LABELS, groups=IDS)
@@ -322,8 +322,8 @@ def numbers_stored_as_text():
     DataWarning,
     "all values of column 'noise' except 'n/a' look like numbers, such as '...', but are stored",
     "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
-    "or NaN for a missing value, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
-    "are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
+    "or NaN for a missing value, for example by pandas.to_numeric(X['noise'], errors='coerce'). If",
+    "they are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
 )
 def numbers_with_a_word_for_missing_ones():
     noise = ["n/a", *FEATURES["noise"].map(str)[1:]]

@@ -136,7 +136,7 @@ def a_clock_as_a_feature():
     Told,
     "warning: all values of column 'speed' except '?' look like numbers, such as '-0.129', but",
     "are stored as text, so they are treated as categories; convert the column to numbers, with an",
-    "empty cell or NaN for a missing value, such as pandas.to_numeric(X['speed'],",
+    "empty cell or NaN for a missing value, for example by pandas.to_numeric(X['speed'],",
     "errors='coerce'). If they are codes, convert it to a categorical dtype (in a CSV file, put a",
     "letter before each code)",
 )

@@ -52,7 +52,7 @@ def test_constraints_may_name_classes_that_do_not_occur():
     ("y", "message"),
     [
         ([["b", "d", "b"], ["c"]], "unknown label 'd' at y[0][1]; known labels: 'a', 'b', 'c'"),
-        ([[None] * 3, [None]], "y has no label at any of its 4 positions, all are missing (None)"),
+        ([[None] * 3, [None]], "y has no label at any of its 4 positions: all are missing (None)"),
     ],
 )
 def test_labels_that_known_classes_cannot_take(y, message):

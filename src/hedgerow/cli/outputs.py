@@ -17,7 +17,7 @@ def check_output(path: str, what: str, sources: list[str | None]) -> None:
     """Check that a file can be written before hours are spent on its contents."""
     place = Path(path)
     if path == "-":
-        raise CommandError(f"the {what} cannot go to standard output; name a file for it")
+        raise CommandError(f"the {what} cannot go to standard output; name a file")
     is_device = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
     if not is_device:  # or a pipe: these are written to directly
         check_place(place)

@@ -1,7 +1,7 @@
-"""Training and prediction on Dask clusters, and on Parquet files that workers read.
+"""Training on Dask clusters, from Dask DataFrames or Parquet files, and prediction.
 
 `TreeCRF` and `LinearCRF` are the ordinary estimators, whose `fit` also takes a Dask DataFrame or
-the paths of Parquet files. Install the packages that it needs:
+the paths of Parquet files. Install the packages that they need:
 ``pip install 'hedgerow[dask]'``.
 """
 

@@ -2,11 +2,11 @@
 
 Within an orthant, where no weight changes its sign, the penalty is linear and the loss smooth. So
 each iteration chooses the orthant that the steepest descent direction points into, follows the
-quasi-Newton direction of the loss without the penalty, and sets weights that would leave the
-orthant to zero (Andrew & Gao 2007, Scalable Training of L1-Regularized Log-Linear Models). Unlike
-in the paper, a nonzero weight may move uphill if the quasi-Newton direction does: a step that is
-short enough still decreases the loss, and if attributes are correlated, far fewer iterations are
-needed.
+quasi-Newton direction, whose slopes include the penalty and whose curvature is that of the loss
+alone, and sets weights that would leave the orthant to zero (Andrew & Gao 2007, Scalable Training
+of L1-Regularized Log-Linear Models). Unlike in the paper, a nonzero weight may move uphill if the
+quasi-Newton direction does: a step that is short enough still decreases the loss, and if attributes
+are correlated, far fewer iterations are needed.
 """
 
 from __future__ import annotations

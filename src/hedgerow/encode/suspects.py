@@ -203,7 +203,7 @@ def _warn_of_numbers(column: Categorical) -> None:
     )
     warn_user(
         f"{found}, so they are treated as categories; convert the column to numbers, with an empty "
-        "cell or NaN for a missing value, such as "
+        "cell or NaN for a missing value, for example by "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
         "a categorical dtype (in a CSV file, put a letter before each code)"
     )

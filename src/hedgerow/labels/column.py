@@ -52,7 +52,7 @@ class LabelColumn:
         n_known = count_all(n_labels - n_missing, comm)
         if n_labels and not n_known:
             raise ValueError(
-                f"y has no label at any of its {count_of(n_labels, 'position')}, all are missing "
+                f"y has no label at any of its {count_of(n_labels, 'position')}: all are missing "
                 f"({self.mark}); training needs at least one label"
             )
 

@@ -124,7 +124,10 @@ def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) 
 
 
 def _split(column: list[str], joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
-    """Numbers of the parts of texts, (n, n_parts); -1 for a text with a different number."""
+    """Numbers of the parts of texts, (n, n_parts); -1 for parts without one.
+
+    It is also -1 for all parts of a text that has more or fewer of them.
+    """
     find = texts.numbers.get
     if not joint:
         return np.array([[find(text, -1)] for text in column], np.int64).reshape(-1, 1)

@@ -105,7 +105,7 @@ def _contributions(
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """Nodes that positions reach, (n,) each: several per tree if values are fractional.
+    """Nodes that positions reach, (n,) each: several per tree if missing values go both ways.
 
     Attributes
     ----------

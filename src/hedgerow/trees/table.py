@@ -88,7 +88,7 @@ def tree_table(
 
 
 def _ways_of_missing(asked: list[Question], shares: list[float]) -> list[str]:
-    """Where missing values go at each split; both ways if they are fractional."""
+    """Where missing values go at each split: to the left, to the right, or both ways."""
     return [
         _way(question.missing_says_yes) if np.isnan(share) else "both"
         for question, share in zip(asked, shares, strict=True)
