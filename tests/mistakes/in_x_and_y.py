@@ -323,7 +323,8 @@ def numbers_stored_as_text():
     "all values of column 'noise' except 'n/a' look like numbers, such as '...', but are stored",
     "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
     "or NaN for a missing value, for example by pandas.to_numeric(X['noise'], errors='coerce'). If",
-    "they are codes, convert it to a categorical dtype (in a CSV file, put a letter before each code)",
+    "they are codes, convert it to a categorical dtype (in a CSV file, put a letter before each",
+    "code)",
 )
 def numbers_with_a_word_for_missing_ones():
     noise = ["n/a", *FEATURES["noise"].map(str)[1:]]
