@@ -39,7 +39,7 @@ NB_MODULE(_core, module) {
         malloc_trim(0);
 #endif
       },
-      "Hand memory that is no longer used back to the system, where the allocator would keep it.");
+      "Return unused memory to the system, if the allocator would otherwise keep it.");
   nanobind::class_<PoolContext>(module, "ThreadPool",
                                 "For a ``with`` block: calls of this thread share their threads, "
                                 "and do not start new ones each time. ``n_threads`` are started at "

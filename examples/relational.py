@@ -47,9 +47,8 @@ def main() -> None:
     X_test, y_test = draw_sessions(60, 1000, rng)
     labels, counts = np.unique(np.concatenate(y_test), return_counts=True)
     print(X)
-    print(
-        f"{counts.max() / counts.sum():.1%} have the most frequent label, {labels[counts.argmax()]}"
-    )
+    most = labels[counts.argmax()]
+    print(f"{counts.max() / counts.sum():.1%} of the commands have the most frequent label, '{most}'")
 
     flat = RelationalFeatures(window=2)  # constants only
     modes = [f"{command}(+t,+-file)" for command in COMMANDS]

@@ -92,7 +92,7 @@ def dna(options: argparse.Namespace) -> Shape:
 
 def dicts(options: argparse.Namespace) -> Shape:
     """CoNLL-2003, words and neighbours as attributes of dicts."""
-    reading = argparse.Namespace(data=options.data, quick=False)
+    reading = argparse.Namespace(data=options.data, quick=False, sentences=None)
     return Shape(*read_items(reading, "train", spelled=True), *read_items(reading, "test", True))
 
 

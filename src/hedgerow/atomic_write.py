@@ -115,7 +115,7 @@ def _create(path: Path, *, private: bool) -> BinaryIO:
 def _take_permissions(descriptor: int, other: os.stat_result) -> None:
     """Give a file the owner, group and permissions of another, as far as permitted.
 
-    If the group cannot be the same, it gets only the permissions of others.
+    If the group cannot be the same, its permissions are limited to those of the class "others".
     """
     if sys.platform == "win32":
         return

@@ -203,7 +203,7 @@ class ContextScores(RunningScores):
         return self.nodes, self.edges
 
     def add(self, trees: Forest, out: RunningScores) -> None:
-        """Fill ``out`` with the scores plus the values of trees, of nodes and edges."""
+        """Fill the nodes and edges of ``out`` with the scores plus the values of trees."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
         bins, n_threads = self.binned.laid_out or self.binned.bins, self.scoring.n_threads
@@ -243,7 +243,7 @@ class ContextScores(RunningScores):
 
 
 def _zero_edges(n_positions: int, n_edges: int) -> NDArray[np.float32]:
-    """Zeros in large memory pages, which NumPy uses for `empty` but not for `zeros`.
+    """Zeros in large memory pages, which older versions of NumPy do not use for `zeros`.
 
     Threads touch them for the first time when they add scores.
     """

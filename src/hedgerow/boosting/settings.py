@@ -182,7 +182,7 @@ class Settings:
     ) -> Settings:
         """Fill in the defaults of the parameters, which have been checked.
 
-        ``fills`` are bins of the columns that replace missing values, if any.
+        ``fills`` are the bins, one for each column, that replace missing values, if any.
         """
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         is_conjugate = crf.direction == "conjugate"

@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise an error for a value that is not among the choices, such as a command."""
+        """Raise an error for a value that is not among the choices, such as an unknown command."""
         if action.choices is None or value in action.choices:
             return
         known = list(map(str, action.choices))

@@ -114,7 +114,7 @@ class CupyDevice(Device):
         return found
 
     def fetch(self, array: DeviceArray) -> Callable[[], NDArray[Any]]:
-        """Start copying an array to pinned memory; the function does not wait for later work."""
+        """Start copying to pinned memory; the returned function waits for the copy alone."""
         cuda = self.cupy.cuda
         memory = cuda.alloc_pinned_memory(array.nbytes)
         copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)

@@ -53,7 +53,7 @@ def check_supported(
             raise ValueError(f"device='cuda' does not support {what}; pass device='cpu'")
     if not isinstance(data.trellis, Chain):
         raise ValueError(
-            f"device='cuda' needs a first-order chain, and the trellis is a "
+            f"device='cuda' needs a first-order chain, but the trellis is of type "
             f"{type(data.trellis).__name__}; pass device='cpu'"
         )
 

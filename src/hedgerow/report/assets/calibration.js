@@ -8,7 +8,7 @@ function showCalibration() {
     summary.replaceChildren(
       "Expected calibration error ",
       make("b", {}, share(errors[row])),
-      ": the mean distance of the points from the diagonal, weighted by the number of positions.",
+      ": the mean vertical distance of the points from the diagonal, weighted by the number of positions.",
     );
     const caption = make(
       "figcaption",
