@@ -48,7 +48,9 @@ def main() -> None:
     labels, counts = np.unique(np.concatenate(y_test), return_counts=True)
     print(X)
     most = labels[counts.argmax()]
-    print(f"{counts.max() / counts.sum():.1%} of the commands have the most frequent label, '{most}'")
+    print(
+        f"{counts.max() / counts.sum():.1%} of the commands have the most frequent label, '{most}'"
+    )
 
     flat = RelationalFeatures(window=2)  # constants only
     modes = [f"{command}(+t,+-file)" for command in COMMANDS]
