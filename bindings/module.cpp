@@ -41,9 +41,9 @@ NB_MODULE(_core, module) {
       },
       "Return unused memory to the system, if the allocator would otherwise keep it.");
   nanobind::class_<PoolContext>(module, "ThreadPool",
-                                "For a ``with`` block: calls of this thread share their threads, "
-                                "and do not start new ones each time. ``n_threads`` are started at "
-                                "once.")
+                                "For a ``with`` block: calls from this thread share one set of "
+                                "worker threads instead of starting new ones each time. There are "
+                                "``n_threads`` from the beginning, the calling one included.")
       .def(nanobind::init<int>(), nanobind::arg("n_threads") = 1)
       .def("__enter__",
            [](PoolContext& self) {

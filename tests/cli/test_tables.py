@@ -318,7 +318,9 @@ def test_a_mistake_half_way(table, model, tmp_path, capsys):
 def test_tables_are_nothing_for_a_model_of_columns(table, chunk_model, capsys):
     message = complaint(capsys, "tag", chunk_model, table)
     kind = table.suffix[1:]
-    assert message == (f"{table}: this is a {kind} table, but the model was trained on conll files")
+    assert message == (
+        f"{table}: this is a table ({kind}), but the model was trained on conll files"
+    )
 
 
 def test_several_parquet_files_are_one_data_set(tmp_path, capsys, monkeypatch):

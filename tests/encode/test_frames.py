@@ -233,7 +233,7 @@ TWICE = (
         ),
         ([pd.DataFrame([[1, 2]], columns=["a", "a"])], ValueError, TWICE),
         ([pa.table([[1], [2]], names=["a", "a"])], ValueError, TWICE),
-        (pl.LazyFrame({"a": [1]}), TypeError, "X is a lazy frame; call .collect() on it"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "X is a lazy frame; convert it to a frame"),
     ],
 )
 def test_frames_that_are_refused(X, error, message):

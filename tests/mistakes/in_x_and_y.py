@@ -247,7 +247,12 @@ def complex_numbers():
     trees().fit(ROWS * 1j, LABELS)
 
 
-@mistake("A", TypeError, "X is a lazy frame; call .collect() on it first")
+@mistake(
+    "A",
+    TypeError,
+    "X is a lazy frame; convert it to a frame in memory first, in polars by .collect(), in Dask by",
+    ".compute()",
+)
 def a_lazy_frame():
     trees().fit(pl.LazyFrame({"speed": ROWS[:, 0]}), LABELS)
 

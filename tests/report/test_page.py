@@ -222,7 +222,9 @@ def test_few_patterns_of_many(write, monkeypatch):
     monkeypatch.setattr(weights, "MAX_PATTERNS", 2)
     page = write(LinearCRF(order=2).fit(WORDS, CHUNKS))
     assert len(page.data["patterns"]["weight"]) == 2
-    assert write.notes == ["2 of 5 label patterns are listed, those with the largest weights."]
+    assert write.notes == [
+        "2 of 5 label patterns are listed, those with the largest absolute weights."
+    ]
 
 
 def test_importances(write, monkeypatch):

@@ -2,7 +2,7 @@
 
 Partitions are read one after another, and their numeric columns are written to disk, see
 `TableStore`. So if they come from Parquet files, memory holds the numbers of only one partition at
-a time; training keeps only the bins of all partitions.
+a time while they are read; training of trees keeps only the bins of all partitions.
 """
 
 from __future__ import annotations

@@ -50,7 +50,10 @@ def as_frame(value: Any, where: str) -> nw.DataFrame[Any] | None:
         return frame
     other = nw.from_native(value, pass_through=True)
     if isinstance(other, nw.LazyFrame):
-        raise TypeError(f"{where} is a lazy frame; call .collect() on it first")
+        raise TypeError(
+            f"{where} is a lazy frame; convert it to a frame in memory first, in polars by "
+            ".collect(), in Dask by .compute()"
+        )
     if isinstance(other, nw.DataFrame):
         raise TypeError(
             f"{where} is a {type(value).__name__}, a table that cannot be read as it is; convert "
@@ -114,7 +117,7 @@ def form_of(sequence: Any, where: str) -> Form:
 
 
 def check_two_dimensional(block: Any, where: str) -> None:
-    """Raise ValueError unless a block has rows and columns, and at least one column."""
+    """Raise ValueError unless a block is two-dimensional and has at least one column."""
     shape = tuple(block.shape)
     if len(shape) != 2:
         raise ValueError(

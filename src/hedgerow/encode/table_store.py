@@ -1,7 +1,8 @@
 """Table store: tables that are read in parts, with their numbers on disk instead of in memory.
 
-Training converts numbers to bins of one byte each, and keeps only these. So the numbers are needed
-only once, column by column, from a file that the operating system caches as far as memory permits.
+Training of trees converts numbers to bins of one byte each, and keeps only these. So it needs the
+numbers only once, column by column, from a file that the operating system caches as far as memory
+permits.
 """
 
 from __future__ import annotations

@@ -111,7 +111,8 @@ def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
     if not recipe.is_table:
         if found in TABLES:
             raise FileError(
-                path, f"this is a {found} table, but the model was trained on {recipe.format} files"
+                path,
+                f"this is a table ({found}), but the model was trained on {recipe.format} files",
             )
         return recipe
     if found not in TABLES:

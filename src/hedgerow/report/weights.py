@@ -33,7 +33,7 @@ def describe_pairs(model: Estimator) -> dict[str, Any] | None:
 
 
 def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
-    """The label patterns with the largest weights; None if there are only pairs."""
+    """The label patterns with the largest absolute weights; None if there are only pairs."""
     table = _without_attributes(model.patterns())
     patterns, weights = table["pattern"].tolist(), table["weight"]
     if all(len(pattern) == 2 for pattern in patterns):
@@ -42,7 +42,7 @@ def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | No
     if len(kept) < len(patterns):
         notes.append(
             f"{len(kept):,} of {len(patterns):,} label patterns are listed, those with the largest "
-            "weights."
+            "absolute weights."
         )
     code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
     return {
