@@ -409,8 +409,9 @@ void bind_trees(nb::module_& module) {
            nb::arg("comm").none() = nb::none(), nb::arg("unit_bits") = kUnitBits,
            optional_array("observed") = nb::none(), nb::arg("rule") = std::pair(1.0f, 0.0f),
            "With ``observed`` codes, ``gradients`` are probabilities, from which 1 is subtracted\n"
-           "at the observed outputs, and ``curvatures`` are gammas: see `fill_curvatures`, whose\n"
-           "rate and modest gamma are the ``rule``.")
+           "at the observed outputs, and ``curvatures`` are gammas. ``rule`` is the factor of "
+           "gammas,\n"
+           "and the gamma up to which they are used unchanged.")
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"), nb::arg("unit_bits") = kUnitBits)
       .def("of_output", &arrays_of_output, nb::arg("output"))

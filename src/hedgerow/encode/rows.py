@@ -91,7 +91,7 @@ def _n_rows(block: Any) -> int:
 
 
 def _check_one_form(parts: Sequence[Any]) -> None:
-    """Raise unless all sequences have the same form, such as that of frames, and have rows."""
+    """Raise unless all sequences have the same form (all DataFrames, for example), and rows."""
     first = _form(parts[0])
     for number, part in enumerate(parts):
         where = f"X[{number}]"
