@@ -1,7 +1,8 @@
 """Train on your own CSV file: one row per time step, and a column with the sequence ids.
 
-It first writes two small files with sensor data of a coffee machine, and then does in Python what
-the commands at the end do in a shell. ``--folder build`` keeps the files in that folder.
+It first writes two small files with sensor data of a coffee machine, and then trains and evaluates
+models in Python. At the end it prints commands that do this in a shell, and also label a file and
+write a report. ``--folder build`` keeps the files in that folder.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def main() -> None:
         compare(folder)
     print(
         """
-The same in a shell, in that folder:
+With --folder DIR the files are kept. In that folder, these commands train and evaluate the same
+model, label the test file and write a report:
   hedgerow train train.csv -m coffee.hedgerow --label state --group day --window 2 \\
       --set n_rounds=60 --set max_depth=4 --set subsample=0.5 --seed 0
   hedgerow eval coffee.hedgerow test.csv

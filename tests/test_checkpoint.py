@@ -164,7 +164,7 @@ def test_damaged_files_are_refused(checkpoint):
         checkpoint.path.write_bytes(data)
         with pytest.raises(
             ModelFileError,
-            match=r"(?s)cannot resume from .*kept': .*; delete the file to start again",
+            match=r"(?s)cannot resume from .*kept': .*(; delete the file to|or delete the file if)",
         ):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 

@@ -187,6 +187,12 @@ class Record:
                     f"{ADVICE}"
                 )
             return unpack(state)
+        except persist.ForeignFileError as error:
+            raise ModelFileError(
+                f"cannot resume from the checkpoint {str(path)!r}: the file was not written by "
+                "hedgerow, or its beginning is damaged; pass another path, or delete the file if "
+                "it is a checkpoint"
+            ) from error
         except ModelFileError as error:
             raise ModelFileError(
                 f"cannot resume from the checkpoint {str(path)!r}: {error}; {advice}"

@@ -87,7 +87,7 @@ def read(data: bytes) -> tuple[str, State]:
     version = content.get("format")
     if type(version) is not int or version < 1:  # True is an int too
         raise ModelFileError(
-            "the file does not hold a valid model: its format is not a positive integer"
+            "the contents of the file are not valid: its format is not a positive integer"
         )
     if version > FORMAT:
         raise ModelFileError(
@@ -117,7 +117,7 @@ def unpack_index(state: State) -> _core.StringIndex:
         return _core.StringIndex.from_arrays(text, offsets)
     except ValueError as error:
         raise ModelFileError(
-            f"the file does not hold a valid model: its attribute names are not valid ({error})"
+            f"the contents of the file are not valid: its attribute names are not valid ({error})"
         ) from error
 
 

@@ -54,7 +54,7 @@ class State:
 def require(holds: object, what: str) -> None:
     """Raise ModelFileError unless `holds`, a condition that every valid file meets."""
     if not holds:
-        raise ModelFileError(f"the file does not hold a valid model: {what}")
+        raise ModelFileError(f"the contents of the file are not valid: {what}")
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def expecting(what: str | None = None) -> Iterator[None]:
         RecursionError,
     ) as error:
         raise ModelFileError(
-            f"the file does not hold a valid model: {what or repr(error)}"
+            f"the contents of the file are not valid: {what or repr(error)}"
         ) from error
 
 

@@ -78,7 +78,7 @@ def test_columns_that_change_their_kind():
 
 def test_text_columns_need_names_on_both_sides():
     unlike = "column names, unlike the X that TreeCRF was fitted on, and column"
-    rule = "is text; text columns are matched by name: pass X"
+    rule = "is text, so columns cannot be matched: pass X"
     lacks = f"X lacks {unlike} 'b' {rule} with the same column names, as in fit"
     refuses(lacks, TEXT, UNNAMED_TEXT)
     refuses(f"X has {unlike} 1 {rule} without column names, as in fit", UNNAMED_TEXT, TEXT)

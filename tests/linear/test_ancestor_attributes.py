@@ -90,7 +90,7 @@ def test_ancestors_that_make_no_sense_are_refused(tmp_path):
         state = crf.to_state()
         state.metadata["ancestors"] = wrong
         persist.write(tmp_path / "model", "LinearCRF", state)
-        with pytest.raises(ModelFileError, match="does not hold a valid model"):
+        with pytest.raises(ModelFileError, match="the contents of the file are not valid"):
             load(tmp_path / "model")
 
 

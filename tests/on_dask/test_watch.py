@@ -67,9 +67,9 @@ def test_all_is_well():
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (Task("error", KilledWorker("k", None, 1)), "a worker was lost: b; call fit again on the"),
+        (Task("error", KilledWorker("k", None, 1)), "a worker was lost: b; train again on the"),
         (Task("cancelled"), "a worker was lost: b"),
-        (Task("error", LOST), "a worker lost contact with the others; call fit again"),
+        (Task("error", LOST), "a worker lost contact with the others; train again"),
         (Task("error", WorkerError("they round differently")), "they round differently"),
     ],
 )

@@ -52,7 +52,7 @@ FULL = {
         ],
     ),
 }
-INVALID = "the file does not hold a valid model: "
+INVALID = "the contents of the file are not valid: "
 
 
 @cache

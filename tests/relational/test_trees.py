@@ -296,7 +296,9 @@ def test_a_checkpoint_with_damaged_queries(tmp_path):
     for more in ({}, pack_queries(other.queries_).tensors):
         tensors = {name: array for name, array in state.tensors.items() if name != "queries"}
         persist.write(path, persist.CHECKPOINT, State(tensors | more, state.metadata))
-        with pytest.raises(ModelFileError, match="the file does not hold a valid model: its quer"):
+        with pytest.raises(
+            ModelFileError, match="the contents of the file are not valid: its quer"
+        ):
             fit(2)
 
 

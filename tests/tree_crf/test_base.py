@@ -418,7 +418,7 @@ def test_pages_and_notebooks_name_it(tmp_path):
 def test_files_that_make_no_sense(change, message):
     state = WITH_BASE.to_state()
     metadata = state.metadata | {"format": FORMAT} | change
-    with pytest.raises(ModelFileError, match=f"does not hold a valid model: {message}"):
+    with pytest.raises(ModelFileError, match=f"the contents of the file are not valid: {message}"):
         TreeCRF.from_state(State(state.tensors, metadata))
 
 

@@ -80,7 +80,7 @@ class TrackerProcess:
             out = self._file(self._process.stdout)
             answer = None if out.closed else out.readline()
         if not answer:
-            raise WorkerError("the process that connects the workers has ended; call fit again")
+            raise WorkerError("the process that connects the workers has ended; train again")
         found: dict[str, Any] = json.loads(answer)
         return found
 

@@ -73,12 +73,12 @@ class OnDask(_Base):
         ----------
         X : Dask DataFrame, or paths of Parquet files
             One row per position, with the sequence ids in the column that the parameter
-            `group_column` names. Paths are that of a file or a folder, a pattern such as
-            ``"data/*.parquet"``, or a list of these; the workers read the files, so paths must
-            be valid on all of them. All rows of a group must be in one partition or file, unless
-            `shuffle` is given, and one after the other, unless `position_column` is given. For any
-            other X, the model is trained in this process, as by ``hedgerow.TreeCRF`` and
-            ``hedgerow.LinearCRF``.
+            `group_column` names. Parquet files are given by the path of a file or a folder, a
+            pattern such as ``"data/*.parquet"``, or a list of these; the workers read the files, so
+            paths must be valid on all of them. All rows of a group must be in one partition or
+            file, unless `shuffle` is given, and one after the other, unless `position_column` is
+            given. For any other X, the model is trained in this process, as by ``hedgerow.TreeCRF``
+            and ``hedgerow.LinearCRF``.
         y : str
             Name of the column of X that holds the labels.
         sample_weight : str, optional

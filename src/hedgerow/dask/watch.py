@@ -144,7 +144,7 @@ def _error_of(task: Any, address: str) -> LostContactError | None:
 def _failure(what: str, addresses: Iterable[str]) -> WorkerError:
     who = ", ".join(sorted(addresses))
     return WorkerError(
-        f"training has failed: a worker {what}{who and f': {who}'}; call fit again on the "
+        f"training has failed: a worker {what}{who and f': {who}'}; train again on the "
         "workers that are left, with the same checkpoint if there is one: training resumes from it "
         "and gives the same model"
     )

@@ -39,8 +39,8 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
         has, like_that = ("has", "without") if fitted.names is None else ("lacks", "with the same")
         raise ValueError(
             f"X {has} column names, unlike the X that {model} was fitted on, and "
-            f"{fitted.column(fitted.numeric.index(False))} is text; text columns are matched by "
-            f"name: pass X {like_that} column names, as in fit"
+            f"{fitted.column(fitted.numeric.index(False))} is text, so columns cannot be "
+            f"matched: pass X {like_that} column names, as in fit"
         )
 
 

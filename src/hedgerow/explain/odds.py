@@ -4,10 +4,11 @@ With all other labels summed out, the log-odds of two labels a and b at position
 
     log P(y_t = a) - log P(y_t = b) = (score of a - score of b at t) + before + after.
 
-The scores are the sums of the contributions of the position's features. ``before`` is the effect of
-the labels before t: the log-odds in the sequence that ends at t, minus the scores; ``after`` is the
-rest. Both are split once more: into the weights of the label patterns through t, with the predicted
-labels at its neighbours, and a remainder, because the neighbours may have other labels. In a
+The scores are the sums of the bias and of the contributions of the position's features. The first
+of the two other terms is the effect of the labels before t: the log-odds in the sequence that ends
+at t, minus the scores; the second is the rest. Both are split once more: into the weights of the
+label patterns through t, with the predicted labels at its neighbours, and a remainder
+(`Explanation.before` and `Explanation.after`), because the neighbours may have other labels. In a
 tree-shaped graph, the descendants of t are after it, and all other positions are before it.
 Everything is computed from sums over labellings in which y_t is held fixed, in log space, so that
 odds of any size are accurate.
