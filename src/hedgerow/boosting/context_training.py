@@ -38,6 +38,9 @@ from hedgerow.trellis import Mixing, Scores, flatten_edges
 
 __all__ = ["ContextTraining", "train_trees"]
 
+# Slopes are rounding errors if they are smaller than this share of the largest at their position.
+ROUNDING = 1e-14
+
 
 def train_trees(
     training: TrainingSet,
@@ -316,6 +319,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         gradients[firsts, :n_labels] = slopes.nodes[firsts]
         if sums.unit != 1.0:
             gradients /= sums.unit
+        _clear_rounding_errors(gradients)
         if self._edge_slopes is not None:
             slopes.nodes[...] /= sums.unit
             self._edge_slopes[positions] = gradients
@@ -350,3 +354,13 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def grow(self, round_number: int) -> Forest:
         """One tree per label, from the examples of the last measurement."""
         return self.learner.grow(round_number)
+
+
+def _clear_rounding_errors(gradients: NDArray[np.float64]) -> None:
+    """Set slopes of edges to 0 where they only cancel up to rounding.
+
+    In first-order boosting, every edge with a slope counts as an example. Slopes that cancel
+    exactly with some weights, and nearly with others, must give the same trees.
+    """
+    sizes = np.abs(gradients)
+    gradients[sizes < ROUNDING * sizes.max(axis=1, initial=0.0, keepdims=True)] = 0.0
