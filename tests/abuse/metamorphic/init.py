@@ -62,8 +62,9 @@ def check_minimum(training: Training) -> None:
     )
     assert isinstance(first, LinearCRF)
     assert second.loss_ <= first.loss_ * (1 + 1e-12)
-    if first.n_iter_ < first.max_iter:  # else it is on its way: the minimum may be far away
-        assert second.loss_ >= first.loss_ * (1 - 1e-6)
+    # Otherwise it is on its way, perhaps far from the minimum. A loss of 1e-14 is a rounding error.
+    if first.n_iter_ < first.max_iter:
+        assert second.loss_ >= first.loss_ * (1 - 1e-6) - 1e-12
 
 
 KINDS = [Kind("metamorphic-init", continued_trainings(), check_init, in_suite=4)]
