@@ -59,8 +59,8 @@ class PatternBound:
         Instead of gamma_t, the mean gamma of label pairs over these positions is used, tempered as
         for trees; and instead of the sum, the smaller of two estimates:
 
-        - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. Weights
-          of sequences are factors of each term, in n and N too.
+        - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. If
+          sequences have weights, every term of the sums, and of n and N, is multiplied by them.
         - If labels are nearly certain, so are their patterns. 1 - p_t is estimated to be as large
           as it is for the least certain of the pattern's labels, on average over its positions.
 

@@ -21,8 +21,9 @@ def describe_features(recipe: Recipe) -> str:
         return "features: queries about the facts"
     names = [recipe.columns[number] for number in recipe.features]
     if recipe.template is not None:
-        n_lines = sum(1 for line in recipe.template if line and not line.startswith("#"))
-        return f"features: attributes from a template of {count_of(n_lines, 'line')}"
+        return (
+            f"features: attributes from a template of {count_of(recipe.n_template_lines, 'line')}"
+        )
     if recipe.format == "conll":
         return shorten(f"features: attributes of {count_of(len(names), 'column')}", names)
     return shorten(count_of(len(names), "feature"), names)

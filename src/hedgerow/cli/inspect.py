@@ -134,7 +134,7 @@ def describe_recipe(recipe: Recipe) -> str:
         text += f", group column {names[recipe.group]}"
     text += f", feature columns {' '.join(names[number] for number in recipe.features)}"
     if recipe.template is not None:
-        text += f", a template of {count_of(len(recipe.template), 'line')}"
+        text += f", a template of {count_of(recipe.n_template_lines, 'line')}"
     return text
 
 

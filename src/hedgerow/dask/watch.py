@@ -37,8 +37,8 @@ def answer_time(timeout: float) -> int:
 def find_workers(client: Client) -> dict[str, Any]:
     """What the scheduler knows about each worker, by its address.
 
-    `Client.scheduler_info` is not used: the client refreshes what it returns in the background,
-    and at times it contains no workers.
+    `Client.scheduler_info` is not used: its result is a copy that the client refreshes in the
+    background, and that at times contains no workers.
     """
     found: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return found

@@ -123,7 +123,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         return self._solve(SolverState.unpack(state, self.n_weights, self.plan.stages, penalty))
 
     def renew(self, seed: int, share: float) -> DescentTrainer:
-        """The same trainer for a share of the sequences.
+        """A trainer without ``init``, for a share of the sequences.
 
         All attributes are kept, so that those named by parameters exist; nothing is random.
         """

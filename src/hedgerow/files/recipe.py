@@ -85,6 +85,11 @@ class Recipe:
         return recipe
 
     @property
+    def n_template_lines(self) -> int:
+        """Number of lines of the template, without comments and empty lines."""
+        return sum(1 for line in self.template or () if line and not line.startswith("#"))
+
+    @property
     def is_table(self) -> bool:
         """Whether files have rows and named columns, one of which contains groups."""
         return self.format in TABLES

@@ -113,8 +113,8 @@ def write_report(
         The file that the data come from. The page shows its name and, if it exists, the date of its
         last modification.
     compare : fitted TreeCRF or LinearCRF, optional
-        A second model, to compare with `model` on the same data. `parents`, `base_scores` and
-        `X_base` may be for one of the two models only.
+        A second model, to compare with `model` on the same data. If only one of the two
+        was fitted with `parents`, `base_scores` or `X_base`, the other one ignores them.
     X_compare
         The same sequences with the features of the second model; None: `X`.
     compare_title
