@@ -7,7 +7,6 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "large_pages.hpp"
 #include "trees.hpp"
 #include "trees/context_forest.hpp"
 
@@ -223,10 +222,6 @@ void bind_forest(nb::module_& module) {
       .def("add_scores", &add_training_context_scores, nb::arg("data"), array("nodes"),
            array("edges"), array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
            "The same for the data that trees are grown on, which is faster.");
-  module.def(
-      "prefer_large_pages",
-      [](Array<float, 2> zeros) { prefer_large_pages(zeros.data(), zeros.nbytes()); },
-      array("zeros"), "Ask for large memory pages, before anything is written to an array.");
   module.def("fill_edges", &write_edges, array("edges"), optional_array("others"), array("out"),
              nb::arg("n_threads"),
              "Fill out (N, E) with scores of edges, float32, plus those of other potentials.");

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "large_pages.hpp"
 #include "thread_pool.hpp"
 #include "trellis/score_errors.hpp"
 #if defined(__GLIBC__)
@@ -40,6 +41,13 @@ NB_MODULE(_core, module) {
 #endif
       },
       "Return unused memory to the system, if the allocator would otherwise keep it.");
+  module.def(
+      "prefer_large_pages",
+      [](hedgerow::bindings::Array<float, 2> zeros) {
+        hedgerow::prefer_large_pages(zeros.data(), zeros.nbytes());
+      },
+      nanobind::arg("zeros").noconvert(),
+      "Ask for large memory pages, before anything is written to an array.");
   nanobind::class_<PoolContext>(module, "ThreadPool",
                                 "For a ``with`` block: calls from this thread share one set of "
                                 "worker threads instead of starting new ones each time. There are "

@@ -65,6 +65,14 @@ inline constexpr bool kLowLimits = true;
 inline constexpr bool kLowLimits = false;
 #endif
 
+// Fetches a row of n numbers into the cache.
+template <class Number>
+HEDGEROW_INLINE void prefetch_row(const Number* row, int64_t n) {
+  constexpr int kPerLine = 64 / sizeof(Number);
+  for (int64_t c = 0; c < n; c += kPerLine) HEDGEROW_PREFETCH(row + c);
+  HEDGEROW_PREFETCH(row + n - 1);
+}
+
 inline constexpr int kLanes = 4;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

@@ -14,13 +14,6 @@ constexpr int64_t kRowsToRound = 256;  // by one thread
 constexpr int64_t kRowsAhead = 8;  // that are read soon
 constexpr int kFewContexts = 8;    // a row is a cache line or two, and the next rows follow it
 
-template <class Number>
-HEDGEROW_INLINE void prefetch_row(const Number* row, int n) {
-  constexpr int kPerLine = 64 / sizeof(Number);
-  for (int c = 0; c < n; c += kPerLine) HEDGEROW_PREFETCH(row + c);
-  HEDGEROW_PREFETCH(row + n - 1);
-}
-
 // Some rows of ContextExamples.
 struct RowNumbers {
   const ContextRow* rows;

@@ -21,7 +21,6 @@ constexpr int64_t kMatrixBytes = kLowLimits ? 1 << 16 : 1 << 23;
 constexpr float kArcDepth = 30.0f, kLargestEdge = 20.0f, kSmallestEdge = -30.0f;
 
 // Times any factor, it is never the minimum.
-constexpr int64_t kFloatsPerLine = 64 / sizeof(float);
 constexpr float kNever = std::numeric_limits<float>::infinity();
 
 // The smallest or largest of the lanes.
@@ -215,9 +214,8 @@ HEDGEROW_INLINE bool SingleEdges::forward(int64_t sequence, const int32_t* label
   ExactSum shifts, path;
   double per_sum = 1.0;
   // No position before prefetches the first edges.
-  const float* first_edges = scores_.single_edges + (begin + 1) * int64_t{n_labels_} * n_labels_;
-  for (int64_t i = 0; length > 1 && i < int64_t{n_labels_} * n_labels_; i += kFloatsPerLine)
-    HEDGEROW_PREFETCH(first_edges + i);
+  const int64_t n_edges = int64_t{n_labels_} * n_labels_;
+  if (length > 1) prefetch_row(scores_.single_edges + (begin + 1) * n_edges, n_edges);
   fill_node_factors(nodes, length, n_labels_, nodes_.data(), maxima_.data());
   for (int64_t t = 0; t < length; ++t, nodes += n_labels_) {
     const double* factors = nodes_.data() + t * stride_;

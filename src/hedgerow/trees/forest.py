@@ -88,7 +88,7 @@ def split_rounds(forest: Forest) -> list[Forest]:
         bounds = forest.tree_offsets[first : stop + 1]
         nodes = slice(int(bounds[0]), int(bounds[-1]))
         part = {name: arrays[name][nodes] for name in (*OF_NODES, "fractions")}
-        if not part["fractions"].any():  # other rounds have them
+        if not part["fractions"].any():  # only other rounds have any
             part["fractions"] = part["fractions"][:0]
         part |= {name: arrays[name][first:stop] for name in ("outputs", "tree_weights")}
         part |= _surrogates_of(arrays, nodes)
@@ -110,7 +110,7 @@ def _surrogates_of(arrays: dict[str, NDArray[Any]], nodes: slice) -> dict[str, N
     if len(starts):
         starts = starts[nodes.start : nodes.stop + 1]
         starts, own = starts - starts[0], slice(int(starts[0]), int(starts[-1]))
-        if own.start == own.stop:  # other rounds have them
+        if own.start == own.stop:  # only other rounds have any
             starts = starts[:0]
     return {"surrogate_starts": starts} | {name: arrays[name][own] for name in OF_SURROGATES}
 

@@ -35,6 +35,8 @@ PRECISION = 1e-5
 # Number of iterations in which rounding errors do not exceed PRECISION: each may amplify them by
 # the condition number, and the L-BFGS memory is in single precision.
 N_ITERATIONS = 4
+# Objectives of which a linear model has no saddle points.
+CONVEX = ("likelihood", "softmax_margin", "max_margin")
 SIDES = ("left", "right")
 
 
@@ -63,8 +65,9 @@ def assert_alike(
     if len(first.classes_) == 1:  # all slopes are zero up to rounding, which stages depend on
         n_compared = 0
     if isinstance(first, LinearCRF):
-        losses = first.history_.get("loss", ())
-        n_compared = min(n_compared, N_ITERATIONS, count_iterations(losses))
+        n_compared = min(n_compared, N_ITERATIONS)
+        if first.objective not in CONVEX:
+            n_compared = min(n_compared, count_iterations(first.history_.get("loss", ())))
     else:
         n_compared = min(n_compared, first.n_rounds_, second.n_rounds_)  # less if stopped early
         n_compared = count_same_rounds(first, second, n_compared, rename, same_cuts)
