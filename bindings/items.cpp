@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "arrays.hpp"
+#include "parallel.hpp"
 #include "simd.hpp"
 #include "string_index.hpp"
 
@@ -82,31 +83,43 @@ void for_each(nb::handle list_or_tuple, Visit visit) {
   }
 }
 
-constexpr size_t kNamesAtOnce = 512;
+// Names that a thread looks up at once: few enough that they are still in the cache. With several
+// threads so many are recorded first that starting the threads takes little of the time.
+constexpr int64_t kNamesAtOnce = 512;
+constexpr int64_t kSharedNames = 1 << 14;
 
 class ItemWalker {
  public:
-  ItemWalker(StringIndex& index, bool grow) : index_(index), grow_(grow) {}
+  ItemWalker(StringIndex& index, bool grow, int n_threads)
+      : index_(index),
+        grow_(grow),
+        n_threads_(n_threads),
+        most_names_(n_threads > 1 ? n_threads * kSharedNames : kNamesAtOnce) {}
 
   void walk(nb::list sequences) {
     offsets_.push_back(0);
     indptr_.push_back(0);
     for_each(sequences, [&](const Element& sequence) {
+      PyObject* p = sequence.ptr();
+      // Python code, which makes a list here, may change the objects that names point into.
+      const bool is_made = !PyList_CheckExact(p) && !PyTuple_CheckExact(p);
+      if (is_made) flush();
       const nb::object items =
-          nb::steal(PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
+          nb::steal(PySequence_Fast(p, "a sequence must be a list of positions"));
       if (!items.is_valid()) throw nb::python_error();
       position_ = 0;
       for_each(items, [&](const Element& item) {
         walk_item(item);
         found_ends_.push_back(found_names_.size());
         ++position_;
-        if (found_names_.size() >= kNamesAtOnce) flush();
+        if (std::ssize(found_names_) >= most_names_) flush();
         if (++n_walked_ % 4096 == 0) check_signals();
       });
-      flush();  // while the items exist
-      offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
+      if (is_made) flush();  // while the items exist
+      offsets_.push_back(n_walked_);
       ++sequence_;
     });
+    flush();
   }
 
   std::tuple<Returned<int64_t>, Returned<int64_t>, Returned<int32_t>,
@@ -290,11 +303,15 @@ class ItemWalker {
   }
 
   // Looks up the numbers of the recorded attributes, many at once, since they are scattered in
-  // memory.
+  // memory. The threads do not need the GIL: while this thread has it, no name changes.
   void flush() {
     const size_t n = found_names_.size();
     ids_.resize(n);
-    index_.find_all(found_names_.data(), static_cast<int64_t>(n), ids_.data());
+    Stop never(nullptr);
+    parallel_for_pieces(
+        static_cast<int64_t>(n), kNamesAtOnce, n_threads_, never, [&](int64_t first, int64_t end) {
+          index_.find_all(found_names_.data() + first, end - first, ids_.data() + first);
+        });
     auto position_end = found_ends_.begin();
     const auto end_positions = [&](size_t end) {
       for (; position_end != found_ends_.end() && *position_end == end; ++position_end)
@@ -324,6 +341,8 @@ class ItemWalker {
 
   StringIndex& index_;
   bool grow_;
+  int n_threads_;
+  int64_t most_names_;
   int64_t sequence_ = 0;
   int64_t position_ = 0;
   int64_t n_walked_ = 0;
@@ -439,12 +458,12 @@ void bind_items(nb::module_& module) {
            });
   module.def(
       "walk_items",
-      [](nb::typed<nb::list, nb::any> sequences, StringIndex& index, bool grow) {
-        ItemWalker walker(index, grow);
+      [](nb::typed<nb::list, nb::any> sequences, StringIndex& index, bool grow, int n_threads) {
+        ItemWalker walker(index, grow, n_threads);
         walker.walk(sequences);
         return walker.result();
       },
-      nb::arg("sequences"), nb::arg("index"), nb::arg("grow"));
+      nb::arg("sequences"), nb::arg("index"), nb::arg("grow"), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

@@ -73,6 +73,8 @@ WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n
           is_full ? nullptr : outputs.data()};
 }
 
+size_t count_weights(const WeightLayout& layout) { return layout.offsets[layout.n_attributes]; }
+
 // Weights or sums of the leading attributes of these blocks, for tables with this many rows.
 template <class Leading>
 void check_leading(const AttributeBlocks& blocks, const Leading& leading, size_t n_rows,
@@ -83,9 +85,10 @@ void check_leading(const AttributeBlocks& blocks, const Leading& leading, size_t
         "scores and residuals must have a row for each position");
   check(static_cast<int>(n_columns) == leading.layout().n_outputs,
         "scores and residuals must have a column for each output");
+  check(leading.layout().n_outputs == blocks.n_outputs() &&
+            static_cast<int64_t>(count_weights(leading.layout())) == blocks.n_weights(),
+        "blocks and weights must have the same layout");
 }
-
-size_t count_weights(const WeightLayout& layout) { return layout.offsets[layout.n_attributes]; }
 
 }  // namespace
 
@@ -164,15 +167,15 @@ void bind_linear(nb::module_& module) {
       .def(
           "__init__",
           [](AttributeBlocks* self, Offsets offsets, Codes attributes, Values values,
-             int64_t n_attributes, int64_t n_leading) {
+             Offsets weight_offsets, Codes weight_outputs, int n_outputs, int64_t n_leading) {
             const AttributeRows rows = read_rows(offsets, attributes, values);
-            check_range(attributes, n_attributes, "an attribute is out of range");
-            run_kernel([&](Stop& stop) {
-              new (self) AttributeBlocks(rows, n_attributes, n_leading, stop);
-            });
+            const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
+            check_range(attributes, layout.n_attributes, "an attribute is out of range");
+            run_kernel(
+                [&](Stop& stop) { new (self) AttributeBlocks(rows, layout, n_leading, stop); });
           },
-          array("offsets"), array("attributes"), optional_array("values"), nb::arg("n_attributes"),
-          nb::arg("n_leading"))
+          array("offsets"), array("attributes"), optional_array("values"), array("weight_offsets"),
+          array("weight_outputs"), nb::arg("n_outputs"), nb::arg("n_leading"))
       .def(
           "fill_scores",
           [](const AttributeBlocks& blocks, const LeadingWeights& weights, Values biases,

@@ -1,19 +1,31 @@
 #include "linear/blocks.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "linear/rows.hpp"
 
 namespace hedgerow {
 namespace {
 
+// Positions of a block: at most this many, and fewer if their scores would be more than two bytes
+// can number.
 constexpr int64_t kBlockPositions = kLowLimits ? 1 << 5 : 1 << 9;
-// After this many positions the sums of wide attributes are added to their totals.
-constexpr int64_t kSumPositions = 8 * kBlockPositions;
-constexpr int kRanges = 16;  // of attributes: tasks of the gradient
+constexpr int64_t kBlockScores = 1 << 16;
+constexpr int64_t kLeastPositions = 1 << 5;
+// After this many blocks the sums of wide attributes are added to their totals.
+constexpr int64_t kSumBlocks = 8;
+constexpr int64_t kMostTerms = 8;  // of an attribute
+constexpr int kRanges = 16;        // of attributes: tasks of the gradient
 // How many entries ahead the layout, and the weights, are prefetched.
 constexpr int64_t kPlacesAhead = 24;
 constexpr int64_t kWeightsAhead = 12;
+
+int64_t count_block_positions(int n_outputs) {
+  const int64_t fitting = std::bit_floor<uint64_t>(kBlockScores / std::max(1, n_outputs));
+  return std::clamp(fitting, kLeastPositions, kBlockPositions);
+}
 
 // Ends of ranges of the attributes from n_leading on, with about the same number of entries.
 std::vector<int32_t> cut_ranges(const AttributeRows& rows, int64_t n_attributes,
@@ -33,33 +45,57 @@ std::vector<int32_t> cut_ranges(const AttributeRows& rows, int64_t n_attributes,
 
 }  // namespace
 
-AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, int64_t n_leading,
-                                 Stop& stop)
+AttributeBlocks::AttributeBlocks(const AttributeRows& rows, const WeightLayout& layout,
+                                 int64_t n_leading, Stop& stop)
     : n_positions_(rows.n_positions),
-      n_leading_(std::min({n_leading, kMostLeading, n_attributes})) {
+      n_weights_(layout.offsets[layout.n_attributes]),
+      n_outputs_(layout.n_outputs),
+      n_leading_(std::min({n_leading, kMostLeading, layout.n_attributes})),
+      block_positions_(count_block_positions(layout.n_outputs)),
+      most_terms_(kMostTerms) {
+  if (rows.values != nullptr || n_weights_ > std::numeric_limits<int32_t>::max() ||
+      block_positions_ * layout.n_outputs > kBlockScores)
+    most_terms_ = 0;
   const int64_t n_entries = rows.offsets[n_positions_];
-  const int64_t n_led = std::count_if(rows.attributes, rows.attributes + n_entries,
-                                      [&](int32_t a) { return a < n_leading_; });
-  const int64_t n_blocks = (n_positions_ + kBlockPositions - 1) / kBlockPositions;
+  int64_t n_led = 0, n_terms = 0, n_others = 0;
+  for (int64_t e = 0; e < n_entries; ++e) {
+    const int32_t attribute = rows.attributes[e];
+    if (attribute < n_leading_)
+      ++n_led;
+    else if (has_terms(layout, attribute))
+      n_terms += layout.n_weights(attribute);
+    else
+      ++n_others;
+  }
+  const int64_t n_blocks = (n_positions_ + block_positions_ - 1) / block_positions_;
   leading_starts_.reserve(n_blocks);
   leading_offsets_.reserve(n_positions_ + n_blocks);
   leading_.reserve(n_led);
   other_bounds_.reserve(n_blocks * kRanges + 1);
   other_bounds_.push_back(0);
-  other_positions_.resize(n_entries - n_led);
-  others_.resize(n_entries - n_led);
+  other_positions_.resize(n_others);
+  others_.resize(n_others);
+  term_bounds_.reserve(n_blocks * kRanges + 1);
+  term_bounds_.push_back(0);
+  term_weights_.resize(n_terms);
+  term_scores_.resize(n_terms);
   if (rows.values != nullptr) {
     leading_values_.reserve(n_led);
-    other_values_.resize(n_entries - n_led);
+    other_values_.resize(n_others);
   }
-  const std::vector<int32_t> range_ends = cut_ranges(rows, n_attributes, n_leading_);
-  for (int64_t first = 0; first < n_positions_; first += kBlockPositions) {
+  const std::vector<int32_t> range_ends = cut_ranges(rows, layout.n_attributes, n_leading_);
+  for (int64_t first = 0; first < n_positions_; first += block_positions_) {
     stop.check();
-    add_block(rows, first, std::min(first + kBlockPositions, n_positions_), range_ends);
+    add_block(rows, layout, first, std::min(first + block_positions_, n_positions_), range_ends);
   }
 }
 
-void AttributeBlocks::add_block(const AttributeRows& rows, int64_t first, int64_t end,
+bool AttributeBlocks::has_terms(const WeightLayout& layout, int64_t attribute) const {
+  return layout.n_weights(attribute) <= most_terms_ && !layout.is_full(attribute);
+}
+
+void AttributeBlocks::add_block(const AttributeRows& rows, const WeightLayout& layout,
+                                int64_t first, int64_t end,
                                 const std::vector<int32_t>& range_ends) {
   struct Entry {
     int32_t attribute;
@@ -75,7 +111,7 @@ void AttributeBlocks::add_block(const AttributeRows& rows, int64_t first, int64_
   };
   std::vector<Entry> entries;  // of a position
   std::vector<Other> others;
-  int64_t counts[kRanges] = {};
+  int64_t counts[kRanges] = {}, term_counts[kRanges] = {};
   const auto start = static_cast<int64_t>(leading_.size());
   leading_starts_.push_back(start);
   leading_offsets_.push_back(0);
@@ -93,16 +129,31 @@ void AttributeBlocks::add_block(const AttributeRows& rows, int64_t first, int64_
       const auto place = std::upper_bound(range_ends.begin(), range_ends.end(), entry.attribute);
       const auto range = static_cast<uint8_t>(place - range_ends.begin());
       others.push_back({entry, static_cast<uint16_t>(t - first), range});
-      ++counts[range];
+      if (has_terms(layout, entry.attribute))
+        term_counts[range] += layout.n_weights(entry.attribute);
+      else
+        ++counts[range];
     }
     leading_offsets_.push_back(static_cast<int32_t>(leading_.size() - start));
   }
-  int64_t next[kRanges];
+  int64_t next[kRanges], next_term[kRanges];
   for (int range = 0; range < kRanges; ++range) {
     next[range] = other_bounds_.back();
     other_bounds_.push_back(next[range] + counts[range]);
+    next_term[range] = term_bounds_.back();
+    term_bounds_.push_back(next_term[range] + term_counts[range]);
   }
   for (const Other& other : others) {
+    const int64_t attribute = other.entry.attribute;
+    if (has_terms(layout, attribute)) {
+      for (int64_t w = layout.offsets[attribute]; w < layout.offsets[attribute + 1]; ++w) {
+        const int64_t to = next_term[other.range]++;
+        term_weights_[to] = static_cast<int32_t>(w);
+        term_scores_[to] =
+            static_cast<uint16_t>(other.position * layout.n_outputs + layout.output(attribute, w));
+      }
+      continue;
+    }
     const int64_t to = next[other.range]++;
     other_positions_[to] = other.position;
     others_[to] = other.entry.attribute;
@@ -112,11 +163,13 @@ void AttributeBlocks::add_block(const AttributeRows& rows, int64_t first, int64_
 
 AttributeBlocks::LeadingEntries AttributeBlocks::leading_entries(int64_t block) const {
   const int64_t start = leading_starts_[block];
-  return {leading_offsets_.data() + block * (kBlockPositions + 1), leading_.data() + start,
+  return {leading_offsets_.data() + block * (block_positions_ + 1), leading_.data() + start,
           leading_values_.empty() ? nullptr : leading_values_.data() + start};
 }
 
-// A loop over the positions of a block, compiled for rows of N vectors; see with_lanes.
+// A loop over the positions of a block, compiled for rows of N vectors; see with_lanes. Wide: the
+// largest vectors
+template <class Wide>
 struct AttributeBlocks::ScoreBlock {
   const AttributeBlocks& blocks;
   const LeadingWeights& weights;
@@ -129,7 +182,7 @@ struct AttributeBlocks::ScoreBlock {
   HEDGEROW_INLINE void run() const {
     const Row row(weights.layout().n_outputs);
     const int stride = padded(row.size);
-    const LeadingEntries entries = blocks.leading_entries(first / kBlockPositions);
+    const LeadingEntries entries = blocks.leading_entries(first / blocks.block_positions_);
     const int64_t n_positions = end - first, n_inner = n_positions - row.n_outer_rows();
     for (int64_t t = 0; t < n_positions; ++t) {
       double* to = scores + (first + t) * row.size;
@@ -140,25 +193,30 @@ struct AttributeBlocks::ScoreBlock {
           add_row(entries.value(e), weights.row(entries.attributes[e]), stride, sums);
         row.copy_from_padded(sums, t < n_inner, to);
       } else {
-        Lanes lanes[N];
-        for (int n = 0; n < N; ++n) lanes[n] = load(biases + n * kLanes);
+        RowVectors<Wide, N> totals;
+        totals.for_each([&]<class Vector>(Vector& total, int k)
+                            HEDGEROW_INLINE_LAMBDA { total = load_as<Vector>(biases + k); });
         for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
           const double* from = weights.row(entries.attributes[e]);
-          const Lanes values = broadcast(entries.value(e));
-          for (int n = 0; n < N; ++n) lanes[n] += values * load(from + n * kLanes);
+          const double value = entries.value(e);
+          totals.for_each([&]<class Vector>(Vector& total, int k) HEDGEROW_INLINE_LAMBDA {
+            total += broadcast_to<Vector>(value) * load_as<Vector>(from + k);
+          });
         }
-        for (int n = 0; n < N; ++n) row.store_at(to, n * kLanes, t < n_inner, lanes[n]);
+        totals.for_each([&]<class Vector>(Vector& total, int k) HEDGEROW_INLINE_LAMBDA {
+          if (t < n_inner) return store_all(to + k, total);
+          for_each_part(total, [&](Lanes part, int i) { row.store_at(to, k + i, false, part); });
+        });
       }
     }
   }
 };
 
-HEDGEROW_CLONES
 void AttributeBlocks::score_leading(const LeadingWeights& weights, const double* biases,
                                     double* sums, double* scores, int64_t first,
                                     int64_t end) const {
-  with_lanes(weights.layout().n_outputs,
-             ScoreBlock{*this, weights, biases, scores, first, end, sums});
+  static const auto kernel = eight_wide_clone<score_with<EightLanes>, score_with<Lanes>>();
+  kernel(*this, weights, biases, sums, scores, first, end);
 }
 
 HEDGEROW_CLONES
@@ -171,7 +229,7 @@ void AttributeBlocks::score_others(const LeadingWeights& leading, double* scores
   const int32_t* attributes = others_.data();
   const double* values = other_values_.empty() ? nullptr : other_values_.data();
   const int64_t end = other_bounds_[(block + 1) * kRanges];
-  scores += block * kBlockPositions * n_outputs;
+  scores += block * block_positions_ * n_outputs;
   for (int64_t e = other_bounds_[block * kRanges]; e < end; ++e) {
     HEDGEROW_PREFETCH(layout.offsets + attributes[std::min(e + kPlacesAhead, end - 1)]);
     const int64_t soon = layout.offsets[attributes[std::min(e + kWeightsAhead, end - 1)]];
@@ -189,22 +247,33 @@ void AttributeBlocks::score_others(const LeadingWeights& leading, double* scores
   }
 }
 
+HEDGEROW_CLONES
+void AttributeBlocks::score_terms(const double* weights, double* scores, int64_t block) const {
+  const int32_t* numbers = term_weights_.data();
+  const uint16_t* places = term_scores_.data();
+  const int64_t end = term_bounds_[(block + 1) * kRanges];
+  scores += block * block_positions_ * n_outputs_;
+  for (int64_t i = term_bounds_[block * kRanges]; i < end; ++i)
+    scores[places[i]] += weights[numbers[i]];
+}
+
 void AttributeBlocks::fill_scores(const LeadingWeights& weights, const double* biases,
                                   double* scores, int n_threads, Stop& stop) const {
   const int n_outputs = weights.layout().n_outputs;
   PaddedVector padded_biases(padded(n_outputs), 0.0);
   if (biases != nullptr) std::copy(biases, biases + n_outputs, padded_biases.begin());
   parallel_for_pieces(
-      n_positions_, kBlockPositions, n_threads, stop, [&](int64_t first, int64_t end) {
+      n_positions_, block_positions_, n_threads, stop, [&](int64_t first, int64_t end) {
         PaddedVector sums(padded(n_outputs));
         score_leading(weights, padded_biases.data(), sums.data(), scores, first, end);
-        score_others(weights, scores, first / kBlockPositions);
+        score_terms(weights.weights(), scores, first / block_positions_);
+        score_others(weights, scores, first / block_positions_);
       });
 }
 
-// Adds the residuals of some positions to the sums of a group of outputs. kRounded: whether
-// products with values are rounded to the grid
-template <bool kRounded>
+// Adds the residuals of some positions to the sums of a group of outputs. Wide: the largest
+// vectors; kRounded: whether products with values are rounded to the grid
+template <class Wide, bool kRounded>
 struct AttributeBlocks::SumGroup {
   const AttributeBlocks& blocks;
   const double* residuals;  // of all positions
@@ -216,51 +285,51 @@ struct AttributeBlocks::SumGroup {
 
   template <int N>
   HEDGEROW_INLINE void run() const {
-    const Row row(sums.layout().n_outputs);
-    const int column = sums.first_output(group);
-    const int64_t width = sums.width(), n_inner = blocks.n_positions_ - row.n_outer_rows();
-    double* const rows = sums.rows(part, group);
-    Lanes totals[N > 0 ? N : 1];
-    for (int n = 0; n < N; ++n) totals[n] = load(bias_sums + n * kLanes);
-    for (int64_t begin = first; begin < end; begin += kBlockPositions) {
-      const LeadingEntries entries = blocks.leading_entries(begin / kBlockPositions);
-      const int64_t n_positions = std::min(kBlockPositions, end - begin);
-      for (int64_t t = 0; t < n_positions; ++t) {
-        const double* from = residuals + (begin + t) * row.size;
-        Lanes lanes[N > 0 ? N : 1];
-        for (int n = 0; n < N; ++n) {
-          const Lanes given = row.load_at(from, column + n * kLanes, begin + t < n_inner);
-          lanes[n] = grid.residuals.round(given);
-          totals[n] += lanes[n];
-        }
-        const int32_t e_end = entries.offsets[t + 1];
-        for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
-          double* to = rows + entries.attributes[e] * width;
-          const Lanes values = broadcast(entries.value(e));
-          const SumGrid own = grid.products(kRounded ? entries.attributes[e] : 0);
-          for (int n = 0; n < N; ++n) {
-            const Lanes product = values * lanes[n];
-            store(to + n * kLanes,
-                  load(to + n * kLanes) + (kRounded ? own.round(product) : product));
+    if constexpr (N > 0) {
+      const Row row(sums.layout().n_outputs);
+      const int column = sums.first_output(group);
+      const int64_t width = sums.width(), n_inner = blocks.n_positions_ - row.n_outer_rows();
+      const int64_t block_positions = blocks.block_positions_;
+      double* const rows = sums.rows(part, group);
+      for (int64_t begin = first; begin < end; begin += block_positions) {
+        const LeadingEntries entries = blocks.leading_entries(begin / block_positions);
+        const int64_t n_positions = std::min(block_positions, end - begin);
+        for (int64_t t = 0; t < n_positions; ++t) {
+          const double* from = residuals + (begin + t) * row.size + column;
+          double last_row[kRegisterLanes * kLanes];
+          if (begin + t >= n_inner) {
+            for (int n = 0; n < N; ++n)
+              store(last_row + n * kLanes, row.load_at(from - column, column + n * kLanes, false));
+            from = last_row;
+          }
+          // What is read past the end of a row reaches only sums that are not used.
+          RowVectors<Wide, N> rounded;
+          rounded.for_each([&]<class Vector>(Vector& vector, int k) HEDGEROW_INLINE_LAMBDA {
+            vector = grid.residuals.round(load_as<Vector>(from + k));
+            store_all(bias_sums + k, load_as<Vector>(bias_sums + k) + vector);
+          });
+          const int32_t e_end = entries.offsets[t + 1];
+          for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
+            double* to = rows + entries.attributes[e] * width;
+            const double value = entries.value(e);
+            const SumGrid own = grid.products(kRounded ? entries.attributes[e] : 0);
+            rounded.for_each([&]<class Vector>(Vector& vector, int k) HEDGEROW_INLINE_LAMBDA {
+              const Vector product = broadcast_to<Vector>(value) * vector;
+              store_all(to + k,
+                        load_as<Vector>(to + k) + (kRounded ? own.round(product) : product));
+            });
           }
         }
       }
     }
-    for (int n = 0; n < N; ++n) store(bias_sums + n * kLanes, totals[n]);
   }
 };
 
-HEDGEROW_CLONES
 void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int part, int group,
                                   int64_t first, int64_t end, const ResidualGrid& grid,
                                   double* bias_sums) const {
-  const int n_outputs = sums.n_outputs(group);
-  if (leading_values_.empty())
-    with_lanes(n_outputs,
-               SumGroup<false>{*this, residuals, sums, part, group, first, end, bias_sums, grid});
-  else
-    with_lanes(n_outputs,
-               SumGroup<true>{*this, residuals, sums, part, group, first, end, bias_sums, grid});
+  static const auto kernel = eight_wide_clone<sum_with<EightLanes>, sum_with<Lanes>>();
+  kernel(*this, residuals, sums, part, group, first, end, grid, bias_sums);
 }
 
 HEDGEROW_CLONES
@@ -272,7 +341,7 @@ void AttributeBlocks::sum_others(const WeightLayout& layout, const double* resid
   const int32_t* attributes = others_.data();
   const double* values = other_values_.empty() ? nullptr : other_values_.data();
   const int64_t end = other_bounds_[block * kRanges + end_range];
-  residuals += block * kBlockPositions * n_outputs;
+  residuals += block * block_positions_ * n_outputs;
   for (int64_t e = other_bounds_[block * kRanges + first_range]; e < end; ++e) {
     HEDGEROW_PREFETCH(layout.offsets + attributes[std::min(e + kPlacesAhead, end - 1)]);
     const int64_t soon = layout.offsets[attributes[std::min(e + kWeightsAhead, end - 1)]];
@@ -299,6 +368,18 @@ void AttributeBlocks::sum_others(const WeightLayout& layout, const double* resid
   }
 }
 
+HEDGEROW_CLONES
+void AttributeBlocks::sum_terms(const double* residuals, double* gradient, int64_t block,
+                                int first_range, int end_range, const SumGrid& grid) const {
+  const int32_t* numbers = term_weights_.data();
+  const uint16_t* places = term_scores_.data();
+  const int64_t end = term_bounds_[block * kRanges + end_range];
+  residuals += block * block_positions_ * n_outputs_;
+  const SumGrid own = grid;  // otherwise read again after every store
+  for (int64_t i = term_bounds_[block * kRanges + first_range]; i < end; ++i)
+    gradient[numbers[i]] += own.round(residuals[places[i]]);
+}
+
 void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
                                    double* bias_gradient, const ResidualGrid& grid, int n_threads,
                                    Stop& stop) const {
@@ -309,11 +390,11 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
   // A task owns a group of outputs of the leading attributes, for a part of the positions, or the
   // weights of some ranges of others, and processes the positions in order.
   const auto sum_group = [&](int part, int group) {
-    const int64_t end = std::min(n_blocks * (part + 1) / n_parts * kBlockPositions, n_positions_);
-    int64_t first = n_blocks * part / n_parts * kBlockPositions, next = first;
+    const int64_t end = std::min(n_blocks * (part + 1) / n_parts * block_positions_, n_positions_);
+    int64_t first = n_blocks * part / n_parts * block_positions_, next = first;
     for (; first < end; first = next) {
       stop.check();
-      next = std::min(first + kSumPositions, end);
+      next = std::min(first + kSumBlocks * block_positions_, end);
       sum_leading(residuals, sums, part, group, first, next, grid,
                   bias_sums.data() + (part * n_groups + group) * sums.width());
       sums.add_up(part, group);
@@ -322,6 +403,7 @@ void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, d
   const auto sum_ranges = [&](int first, int end) {
     for (int64_t block = 0; block < n_blocks; ++block) {
       stop.check();
+      sum_terms(residuals, gradient, block, first, end, grid.residuals);
       sum_others(sums.layout(), residuals, gradient, block, first, end, grid);
     }
   };

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kPerTask = 1 << 8;
 constexpr int64_t kFillNumbers = 1 << 14;
-constexpr int kGroupLanes = 4;  // a group has this many at most
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
@@ -17,7 +16,7 @@ int divide_up(int a, int b) { return (a + b - 1) / b; }
 int group_width(int n_outputs, int max_parts, int n_threads) {
   const int n_lanes = padded(n_outputs) / kLanes;
   const int n_shared = max_parts > 1 ? 1 : std::min(n_threads, n_lanes);
-  const int n_groups = std::max(divide_up(n_lanes, kGroupLanes), n_shared);
+  const int n_groups = std::max(divide_up(n_lanes, kRegisterLanes), n_shared);
   return divide_up(std::max(1, n_lanes), std::max(1, n_groups)) * kLanes;
 }
 

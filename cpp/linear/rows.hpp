@@ -1,7 +1,7 @@
 // Sums of rows of outputs.
 #pragma once
 
-#include "simd.hpp"
+#include "simd_wide.hpp"
 
 namespace hedgerow {
 
@@ -18,7 +18,27 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
   for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
 }
 
-// Rows of up to this many vectors are summed in registers.
+// kVectors * kLanes doubles of a row in registers: in vectors of type Wide, and what is left in
+// Lanes.
+template <class Wide, int kVectors>
+class RowVectors {
+ public:
+  // visit(vector, k) for each vector, of which the first lane is column k.
+  template <class Visit>
+  HEDGEROW_INLINE void for_each(Visit visit) {
+    for (int v = 0; v < kWide; ++v) visit(wide_[v], v * kSize);
+    if constexpr (kRest > 0) visit(rest_, kWide * kSize);
+  }
+
+ private:
+  static constexpr int kSize = sizeof(Wide) / sizeof(double);
+  static constexpr int kWide = kVectors * kLanes / kSize;
+  static constexpr int kRest = kVectors - kWide * kSize / kLanes;
+  Wide wide_[kWide > 0 ? kWide : 1];
+  Lanes rest_;
+};
+
+// Rows of up to this many vectors of kLanes are summed in registers.
 inline constexpr int kRegisterLanes = 8;
 
 // Calls body.template run<N>() with the number of vectors that hold n doubles; N = 0: too many for

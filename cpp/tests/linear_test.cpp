@@ -71,7 +71,7 @@ struct Linear {
 void check_scores(const Linear& linear, int64_t n_leading) {
   const int64_t n_outputs = linear.n_outputs, n_scores = linear.n_positions() * n_outputs;
   Stop never(nullptr);
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, n_leading, never);
+  const AttributeBlocks blocks(linear.rows(), linear.layout(), n_leading, never);
   CHECK(blocks.n_positions() == linear.n_positions());
   for (const bool biased : {false, true}) {
     const double* biases = biased ? linear.biases.data() : nullptr;
@@ -115,7 +115,7 @@ void check_gradient(const Linear& linear, int64_t n_leading) {
   for (size_t i = 0; i < residuals.size(); ++i)
     expected[n_weights + i % linear.n_outputs] += residuals[i];
   Stop never(nullptr);
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, n_leading, never);
+  const AttributeBlocks blocks(linear.rows(), linear.layout(), n_leading, never);
   const auto add = [&](double bound, int max_parts, int n_threads) {
     Stop stop(nullptr);
     std::vector<double> gradient = start;

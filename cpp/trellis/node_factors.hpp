@@ -1,4 +1,4 @@
-// Exponentials of node scores for training, where their last digits do not matter.
+// Exponentials of node scores.
 #pragma once
 
 #include <cstdint>

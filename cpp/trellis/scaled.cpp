@@ -130,17 +130,11 @@ ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, Edge
   waiting_.resize(2 * kWaitingRows * stride);
 }
 
-// In training, the last digits of the factors do not matter.
-HEDGEROW_CLONES
 void ScaledChain::fill_block(int64_t sequence, int64_t first) {
   const int n_labels = scores_.n_labels;
-  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
-  const int64_t length = scores_.length(sequence);
-  if (arcs_.single)
-    fill_node_factors(nodes + first * n_labels, std::min(block_rows_, length - first), n_labels,
-                      block_.data(), maxima_.data());
-  else
-    fill_factors(nodes, Row(n_labels), first, length, block_.data(), maxima_.data());
+  const double* nodes = scores_.nodes + (scores_.offsets[sequence] + first) * n_labels;
+  const int64_t n_rows = std::min(block_rows_, scores_.length(sequence) - first);
+  fill_node_factors(nodes, n_rows, n_labels, block_.data(), maxima_.data());
 }
 
 PairTotals::PairTotals(int n_labels, int stride, bool sums, bool curvature)
@@ -278,9 +272,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
 // by its sum. With n_t = sum_k alpha_t[k] beta_t[k]:
 //   P(y_t = k) = alpha_t[k] beta_t[k] / n_t
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
-HEDGEROW_CLONES
-bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, PairRows& pairs,
-                           Stop& stop) {
+template <class Wide>
+HEDGEROW_INLINE void ScaledChain::run_backward(int64_t sequence, double* alphas, double weight,
+                                               PairRows& pairs, Stop& stop, bool& done) {
+  done = false;
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
   double* alpha = rows_.data();
   double* beta = alpha + stride;
@@ -309,8 +304,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (t % kCheckEvery == 0) stop.check();
     double* marginals = alphas + t * n_labels;  // still alpha_t
     row.copy_to_padded(marginals, t < n_inner, alpha);
-    const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
-    scale_row(per_norm, product, stride, product);
+    const double per_norm = 1.0 / multiply_rows<Wide>(alpha, beta, stride, product);
+    scale_row<Wide>(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
     const LikelyLabel likely =
         tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
@@ -320,7 +315,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     const int64_t in_block = t & (block_rows_ - 1);
     if (in_block == block_rows_ - 1 && t + 1 < length) fill_block(sequence, t - in_block);
     const double* factors = block_.data() + in_block * stride;
-    if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
+    if (t + 1 < length) scale_row<Wide>(per_norm, alpha, stride, alpha);
     if (t + 1 < length && pairs.wanted()) {
       fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
       pairs.close(t + 1);
@@ -329,8 +324,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       waiting_pairs_.add(alpha, matrix, after, mixing.weight() * mixing.pair_gamma(),
                          mixing.likely().label, mixing.likely_after().label, product);
     } else if (t + 1 < length && tables.sums != nullptr) {
-      scale_row(weight, alpha, stride, waiting + n_waiting * stride);
-      scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
+      scale_row<Wide>(weight, alpha, stride, waiting + n_waiting * stride);
+      scale_row<Wide>(1.0, after, stride, waiting_after + n_waiting * stride);
       ++n_waiting;
     }
     if (mixing_ != nullptr && t + 1 < length)
@@ -339,33 +334,44 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (each_pair && (waiting_pairs_.full() || t == 0 || (edges && !edges_.keeps(t))))
       waiting_pairs_.flush(tables);
     if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
-      add_outer(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, tables.sums);
+      add_outer<Wide>(waiting, waiting_after, n_waiting, stride, matrix, sum_grid_, tables.sums);
       n_waiting = 0;
     }
     if (t == 0) break;
 
-    const Lanes per_sum = broadcast(1.0 / multiply_rows(factors, beta, stride, product));
+    const double per_sum = 1.0 / multiply_rows<Wide>(factors, beta, stride, product);
     if (edges) {
       matrix = edges_.at(t);
       multiply_by_rows(matrix, product, stride, beta);
     } else {
-      multiply(product, arcs_.to_previous.data(), n_labels, stride, beta);
+      multiply<Wide>(product, arcs_.to_previous.data(), n_labels, stride, beta);
     }
     Lanes smallest = broadcast(1.0);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes entries = load(beta + k) * per_sum;
-      store(beta + k, entries);
-      store(after + k, load(product + k) * per_sum);
-      smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
-    }
+    for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+      const Vector scale = broadcast_to<Vector>(per_sum);
+      const Vector entries = load_as<Vector>(beta + k) * scale;
+      store_all(beta + k, entries);
+      store_all(after + k, load_as<Vector>(product + k) * scale);
+      for_each_part(entries, [&](Lanes part, int i) HEDGEROW_INLINE_LAMBDA {
+        smallest = minimum(k + i + kLanes == stride ? part + padding : part, smallest);
+      });
+    });
     if (min_lane(smallest) < kSmallest &&
         lost_path(beta, n_labels, after, {matrix, 1, stride}, nullptr)) {
       totals_.restore();
-      return false;
+      return;
     }
   }
   if (pairs.wanted() && length > 0) pairs.close_first();
-  return true;
+  done = true;
+}
+
+bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, PairRows& pairs,
+                           Stop& stop) {
+  static const auto kernel = eight_wide_clone<backward_with<EightLanes>, backward_with<Lanes>>();
+  bool done;
+  kernel(*this, sequence, alphas, weight, pairs, stop, done);
+  return done;
 }
 
 }  // namespace hedgerow

@@ -104,6 +104,9 @@ class ScaledChain {
   template <class Wide>
   void run_forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop, bool& done);
   template <class Wide>
+  void run_backward(int64_t sequence, double* alphas, double weight, PairRows& pairs, Stop& stop,
+                    bool& done);
+  template <class Wide>
   void run_backward_in_single(int64_t sequence, double* alphas, double weight, Stop& stop,
                               bool& done);
   template <class Wide>
@@ -111,6 +114,12 @@ class ScaledChain {
                                            const int32_t* labels, double* alphas, Stop& stop,
                                            bool& done) {
     chain.run_forward<Wide>(sequence, labels, alphas, stop, done);
+  }
+  template <class Wide>
+  HEDGEROW_INLINE static void backward_with(ScaledChain& chain, int64_t sequence, double* alphas,
+                                            double weight, PairRows& pairs, Stop& stop,
+                                            bool& done) {
+    chain.run_backward<Wide>(sequence, alphas, weight, pairs, stop, done);
   }
   template <class Wide>
   HEDGEROW_INLINE static void backward_in_single_with(ScaledChain& chain, int64_t sequence,

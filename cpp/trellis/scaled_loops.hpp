@@ -66,11 +66,11 @@ HEDGEROW_INLINE void multiply(const double* x, const Number* matrix, int n_rows,
     switch (std::min(8, (n_columns - c) / kLanes)) {
       case 1: fill.template operator()<1, 4>(); break;
       case 2: fill.template operator()<2, 4>(); break;
-      case 3: fill.template operator()<3, 2>(); break;
-      case 4: fill.template operator()<4, 2>(); break;
-      case 5: fill.template operator()<5, 1>(); break;
-      case 6: fill.template operator()<6, 1>(); break;
-      case 7: fill.template operator()<7, 1>(); break;
+      case 3: fill.template operator()<3, 4>(); break;
+      case 4: fill.template operator()<4, 3>(); break;
+      case 5: fill.template operator()<5, 2>(); break;
+      case 6: fill.template operator()<6, 2>(); break;
+      case 7: fill.template operator()<7, 2>(); break;
       default: fill.template operator()<8, 1>(); break;
     }
   }
@@ -140,33 +140,6 @@ HEDGEROW_INLINE void multiply_two(const double* x, const double* y, const double
   }
 }
 
-// factors = exp(nodes - max nodes), 0 in the padding; returns the maximum.
-HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool inner,
-                                       double* factors) {
-  Lanes rest = broadcast(-kInfinity);
-  if (row.rest > 0) rest = row.load_rest(nodes, inner, -kInfinity);
-  Lanes largest = rest;
-  for (int k = 0; k < row.whole; k += kLanes) largest = maximum(load(nodes + k), largest);
-  const double maximum_node = max_lane(largest);
-  const Lanes shift = broadcast(maximum_node);
-  for (int k = 0; k < row.whole; k += kLanes)
-    store(factors + k, exp_nonpositive(load(nodes + k) - shift));
-  if (row.rest > 0) store(factors + row.whole, exp_nonpositive(rest - shift));
-  return maximum_node;
-}
-
-// The same for a block of positions from `first` on. Unlike the rows of alpha and beta, factors do
-// not depend on each other, so that the processor computes several at once. nodes: (T, K); factors:
-// (block_rows, stride); maxima: (block_rows,)
-HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t first,
-                                  int64_t length, double* factors, double* maxima) {
-  const int stride = padded(row.size);
-  const int64_t end = std::min(first + block_rows(stride), length);
-  const int64_t n_inner = length - row.n_outer_rows();
-  for (int64_t t = first; t < end; ++t, factors += stride)
-    maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_inner, factors);
-}
-
 // 1 in the padding of a row's last lanes, otherwise 0: added to a row, they keep the padding from
 // being the minimum.
 HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
@@ -193,43 +166,52 @@ inline bool lost_path(const double* row, int n_labels, const double* before, con
 }
 
 // add(place, sums) with the sum over rows w of before_w after_w^T at each place of a table (stride,
-// stride), in blocks of 4 x 2 vectors held in registers. place: of the first of kLanes numbers
-template <int kVectors, class Add>
+// stride), in blocks of 4 x kVectors vectors held in registers. place: of the first number of a
+// vector
+template <class Vector, int kVectors, class Add>
 HEDGEROW_INLINE void sum_outer_block(const double* before, const double* after, int n_rows,
                                      int stride, int64_t place, Add add) {
-  Lanes sums[4][kVectors];
+  constexpr int kSize = sizeof(Vector) / sizeof(double);
+  Vector sums[4][kVectors];
   for (int j = 0; j < 4; ++j)
-    for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast(0.0);
+    for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast_to<Vector>(0.0);
   for (int w = 0; w < n_rows; ++w)
     for (int j = 0; j < 4; ++j) {
-      const Lanes factor = broadcast(before[w * stride + j]);
+      const Vector factor = broadcast_to<Vector>(before[w * stride + j]);
       for (int v = 0; v < kVectors; ++v)
-        sums[j][v] += factor * load(after + w * stride + v * kLanes);
+        sums[j][v] += factor * load_as<Vector>(after + w * stride + v * kSize);
     }
   for (int j = 0; j < 4; ++j)
     for (int v = 0; v < kVectors; ++v)
-      add(place + static_cast<int64_t>(j) * stride + v * kLanes, sums[j][v]);
+      add(place + static_cast<int64_t>(j) * stride + v * kSize, sums[j][v]);
 }
 
-template <class Add>
+template <class Wide = Lanes, class Add>
 HEDGEROW_INLINE void sum_outer(const double* before, const double* after, int n_rows, int stride,
                                Add add) {
+  constexpr int kSize = sizeof(Wide) / sizeof(double);
   for (int j = 0; j < stride; j += 4) {
     const int64_t place = static_cast<int64_t>(j) * stride;
     int c = 0;
-    for (; c + 2 * kLanes <= stride; c += 2 * kLanes)
-      sum_outer_block<2>(before + j, after + c, n_rows, stride, place + c, add);
-    if (c < stride) sum_outer_block<1>(before + j, after + c, n_rows, stride, place + c, add);
+    const auto add_block = [&]<class Vector, int kVectors>() HEDGEROW_INLINE_LAMBDA {
+      sum_outer_block<Vector, kVectors>(before + j, after + c, n_rows, stride, place + c, add);
+    };
+    for (; c + 2 * kSize <= stride; c += 2 * kSize) add_block.template operator()<Wide, 2>();
+    for (; c + kSize <= stride; c += kSize) add_block.template operator()<Wide, 1>();
+    for (; c < stride; c += kLanes) add_block.template operator()<Lanes, 1>();
   }
 }
 
 // sums += factors * sum over rows w of before_w after_w^T, rounded to a grid, which is passed by
 // value, since it would otherwise be read again after every store. factors, sums: (stride, stride)
+template <class Wide>
 HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
                                const double* factors, SumGrid grid, double* sums) {
-  sum_outer(before, after, n_rows, stride, [&](int64_t place, Lanes outer) {
-    store(sums + place, load(sums + place) + grid.round(load(factors + place) * outer));
-  });
+  const auto add = [&]<class Vector>(int64_t place, Vector outer) HEDGEROW_INLINE_LAMBDA {
+    const Vector products = load_as<Vector>(factors + place) * outer;
+    store_all(sums + place, load_as<Vector>(sums + place) + grid.round(products));
+  };
+  sum_outer<Wide>(before, after, n_rows, stride, add);
 }
 
 // pairs[j, k] = before[j] * arcs[j, k] * after[k], without padding.
@@ -336,19 +318,22 @@ HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride) {
 }
 
 // out = factor * row, over padded rows.
+template <class Wide = Lanes>
 HEDGEROW_INLINE void scale_row(double factor, const double* row, int stride, double* out) {
-  const Lanes factors = broadcast(factor);
-  for (int k = 0; k < stride; k += kLanes) store(out + k, factors * load(row + k));
+  for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+    store_all(out + k, broadcast_to<Vector>(factor) * load_as<Vector>(row + k));
+  });
 }
 
 // out = a * b entry by entry; returns the sum.
+template <class Wide>
 HEDGEROW_INLINE double multiply_rows(const double* a, const double* b, int stride, double* out) {
   Lanes sums = broadcast(0.0);
-  for (int k = 0; k < stride; k += kLanes) {
-    const Lanes entries = load(a + k) * load(b + k);
-    store(out + k, entries);
-    sums += entries;
-  }
+  for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+    const Vector entries = load_as<Vector>(a + k) * load_as<Vector>(b + k);
+    store_all(out + k, entries);
+    add_parts(entries, sums);
+  });
   return sum_lanes(sums);
 }
 

@@ -57,7 +57,7 @@ template <class Wide>
 HEDGEROW_INLINE void multiply(const float* x, const float* matrix, int n_rows, int stride,
                               float scale, float* out) {
   for_each_block<Wide>(stride, [&]<class Vector, int kVectors>(int c) HEDGEROW_INLINE_LAMBDA {
-    constexpr int kSize = kFloatsIn<Vector>, kParts = kVectors * kSize == 4 * kFloats ? 2 : 4;
+    constexpr int kSize = kFloatsIn<Vector>, kParts = kVectors * kSize == 4 * kFloats ? 3 : 4;
     Vector sums[kParts][kVectors];
     for (auto& part : sums)
       for (Vector& sum : part) sum = broadcast_floats<Vector>(0.0f);

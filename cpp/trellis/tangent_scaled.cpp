@@ -4,6 +4,7 @@
 
 #include "large_pages.hpp"
 #include "simd.hpp"
+#include "trellis/node_factors.hpp"
 #include "trellis/scaled_loops.hpp"
 
 namespace hedgerow {
@@ -84,7 +85,7 @@ ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, E
       block_rows_(block_rows(arcs.scaled.stride)) {
   if (!arcs.scaled.usable) return;
   const size_t stride = arcs.scaled.stride;
-  block_.resize(block_rows_ * stride);
+  block_.resize(block_rows_ * stride + kFactorSlack);
   maxima_.resize(block_rows_);
   // Left uninitialised: pages that are never written take no memory.
   constexpr size_t kLine = LineAllocator<double>::kCacheLine / sizeof(double);
@@ -168,7 +169,9 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
     const int64_t in_block = t & (block_rows_ - 1), at = t * n_labels;
     const bool inner = t < n_inner;
     if (t % kCheckEvery == 0) stop.check();
-    if (in_block == 0) fill_factors(nodes, row, t, length, block_.data(), maxima_.data());
+    if (in_block == 0)
+      fill_node_factors(nodes + at, std::min(block_rows_, length - t), n_labels, block_.data(),
+                        maxima_.data());
     if (!(maxima_[in_block] > -kInfinity)) return false;
     const double* factors = block_.data() + in_block * stride;
     double* alpha = alphas_ + t * stride;

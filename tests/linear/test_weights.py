@@ -52,13 +52,13 @@ def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads)
     table[layout.attribute_of_weight(), layout.outputs] = weights
     expected = dense(rows) @ table + biases
 
-    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    arrays = layout.arrays
     scorer = _core.Scorer(*arrays, weights, biases)
     scores = np.zeros_like(expected)
     scorer.add_scores(*attributes, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
-    blocks = _core.AttributeBlocks(*attributes, rows.n_columns, n_leading)
+    blocks = _core.AttributeBlocks(*attributes, *arrays, n_leading)
     scores = np.full_like(expected, np.nan)
     leading = _core.LeadingWeights(*arrays, weights, n_leading, n_threads)
     blocks.fill_scores(leading, biases, scores, n_threads)
@@ -83,9 +83,8 @@ def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads)
     ],
 )
 def test_arrays_for_training_must_fit(n_rows, n_columns, n_leading, message):
-    layout = WeightLayout.full(2, 2)
-    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
-    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    arrays = WeightLayout.full(2, 2).arrays
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, *arrays, 2)
     weights, table = np.zeros(4), np.zeros((n_rows, n_columns))
     with pytest.raises(ValueError, match=message):
         blocks.fill_scores(_core.LeadingWeights(*arrays, weights, n_leading, 1), None, table, 1)
@@ -95,9 +94,8 @@ def test_arrays_for_training_must_fit(n_rows, n_columns, n_leading, message):
 
 
 def test_vectors_for_training_must_fit():
-    layout = WeightLayout.full(2, 2)
-    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
-    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    arrays = WeightLayout.full(2, 2).arrays
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, *arrays, 2)
     weights, table, three = np.zeros(4), np.zeros((2, 2)), np.zeros(3)
     sums = _core.LeadingSums(*arrays, weights, 2, 1)
     with pytest.raises(ValueError, match="weights do not fit their outputs"):

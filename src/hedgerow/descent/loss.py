@@ -17,7 +17,6 @@ from hedgerow import _core
 from hedgerow.comm import Comm
 from hedgerow.descent.scaling import UNSCALED, Scaling
 from hedgerow.exact_sums import ExactTotal, SumGrid
-from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
 from hedgerow.sequences import SparseRows
@@ -43,7 +42,8 @@ class Part:
     """Some consecutive sequences of a training set, with their attributes."""
 
     targets: Targets
-    blocks: _core.AttributeBlocks
+    labels: _core.AttributeBlocks
+    edges: _core.AttributeBlocks | None
     given: Scores | None
 
     @property
@@ -104,7 +104,7 @@ class LinearLoss:
         self.parts = [
             Part(
                 targets.part(batch.sequences),
-                attribute_blocks(scaling.scale_rows(batch.rows), self.n_leading),
+                *self._lay_out(scaling.scale_rows(batch.rows)),
                 None if given is None else given.part(batch.sequences),
             )
             for batch in batches(rows, targets.offsets, n_scores, n_threads)
@@ -116,6 +116,18 @@ class LinearLoss:
             self.max_parts += len(rows.indices) // (ATTRIBUTES_PER_ROW * max(1, n_rows))
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
+
+    def _lay_out(
+        self, rows: SparseRows
+    ) -> tuple[_core.AttributeBlocks, _core.AttributeBlocks | None]:
+        """Attributes, arranged for the weights of labels and for those of edges."""
+
+        def arrange(layout: WeightLayout) -> _core.AttributeBlocks:
+            arrays = rows.indptr, rows.indices, rows.values
+            return _core.AttributeBlocks(*arrays, *layout.arrays, self.n_leading)
+
+        labels, edges = self.layout.labels, self.layout.edges
+        return arrange(labels), None if edges is None else arrange(edges)
 
     def split(self, vector: Vector) -> tuple[LinearWeights, Vector]:
         """Split a vector into views: weights of attributes and labels, and of label patterns."""
@@ -165,20 +177,12 @@ class LinearLoss:
         self, kind: Callable[..., Leading], layout: WeightLayout, vector: Vector, *options: int
     ) -> Leading:
         """Weights or sums, with dense rows for the first attributes."""
-        return kind(
-            layout.offsets,
-            layout.listed_outputs,
-            layout.n_outputs,
-            vector,
-            self.n_leading,
-            self.n_threads,
-            *options,
-        )
+        return kind(*layout.arrays, vector, self.n_leading, self.n_threads, *options)
 
     def score(self, part: Part, weights: _WeightRows, arcs: Vector) -> Scores:
         """Scores of a part; those of the nodes overwrite those of the last part."""
         nodes = self.nodes[: part.n_positions]
-        part.blocks.fill_scores(weights.labels, weights.biases, nodes, self.n_threads)
+        part.labels.fill_scores(weights.labels, weights.biases, nodes, self.n_threads)
         trellis, targets = self.targets.trellis, part.targets
         trellis.restrict(nodes, targets.offsets, targets.parents)
         edges = self._score_edges(part, weights)
@@ -197,8 +201,9 @@ class LinearLoss:
             shape = self.edge_shape
             return None if shape is None else np.zeros((part.n_positions, *shape))
         assert weights.edges is not None
+        assert part.edges is not None
         sums = np.empty((part.n_positions, layout.n_outputs))
-        part.blocks.fill_scores(weights.edges, None, sums, self.n_threads)
+        part.edges.fill_scores(weights.edges, None, sums, self.n_threads)
         return self.edges_of.spread(sums, self.n_threads)
 
 
@@ -286,13 +291,14 @@ class _Sums:
         self._arc_sums += slopes.arcs
         self._bound = slopes.bound
         exact = (slopes.bound, self._powers)
-        part.blocks.add_gradient(
+        part.labels.add_gradient(
             slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, *exact
         )
         if self._edges is not None:
             assert slopes.edges is not None
+            assert part.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
-            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
+            part.edges.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
 
     def finish(self) -> None:
         """Write the sums of all workers to the gradient; sums over arcs become sums of patterns."""

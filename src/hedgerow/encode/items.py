@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from hedgerow._core import StringIndex
 
 
-def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> Sequences:
+def read_items(
+    sequences: list[Any], index: StringIndex | None, grow: bool, n_threads: int = 1
+) -> Sequences:
     """Read every attribute of every position, in C++."""
     if index is None:
         raise ValueError(
@@ -25,7 +27,7 @@ def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> S
     # Imported here, so that models on columns work without it.
     from hedgerow import _core
 
-    offsets, indptr, indices, values = _core.walk_items(sequences, index, grow)
+    offsets, indptr, indices, values = _core.walk_items(sequences, index, grow, n_threads)
     sparse = SparseRows(indptr, indices, values, len(index))
     return Sequences(offsets, Schema("items", 0, None, ()), None, sparse, (), flat=False)
 

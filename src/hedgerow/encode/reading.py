@@ -71,7 +71,7 @@ def encode(
         The parents of positions in tree-shaped graphs, or the column of X that contains them, which
         is not a feature. Without it, sequences are chains.
     n_threads : int
-        Number of threads that copy arrays.
+        Number of threads that copy arrays and look up names.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def _read_list(
         parents = None
         if PARENTS in apart:
             parents, sequences = take_out_key(sequences, apart[PARENTS])
-        return read_items(sequences, index, grow), parents
+        return read_items(sequences, index, grow, n_threads), parents
     if not apart:
         return _read_columns(form, sequences, apart, flat=False), None
     split = [split_off(each, apart, f"X[{number}]") for number, each in enumerate(sequences)]

@@ -134,11 +134,6 @@ def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray
     return found
 
 
-def attribute_blocks(rows: SparseRows, n_leading: int) -> _core.AttributeBlocks:
-    """The same entries, laid out for training; this many attributes have dense rows."""
-    return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns, n_leading)
-
-
 def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:
     find = index.add if grow else index.find
     try:

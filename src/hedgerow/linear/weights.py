@@ -94,6 +94,11 @@ class WeightLayout:
         return int(self.offsets[-1])
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+        """The arguments by which the compiled module knows a layout."""
+        return self.offsets, self.listed_outputs, self.n_outputs
+
+    @property
     def outputs(self) -> NDArray[np.int32]:
         """Output of each weight, (W,)."""
         if len(self.listed_outputs) == self.n_weights:
@@ -180,19 +185,14 @@ class LinearWeights(LazyAttributes):
 
     @lazy
     def _node_scorer(self) -> _core.Scorer:
-        layout = self.layout.labels
-        return _core.Scorer(
-            layout.offsets, layout.listed_outputs, layout.n_outputs, self.attributes, self.biases
-        )
+        return _core.Scorer(*self.layout.labels.arrays, self.attributes, self.biases)
 
     @lazy
     def _edge_scorer(self) -> _core.Scorer | None:
         layout = self.layout.edges
         if layout is None:
             return None
-        return _core.Scorer(
-            layout.offsets, layout.listed_outputs, layout.n_outputs, self.edges, None
-        )
+        return _core.Scorer(*layout.arrays, self.edges, None)
 
     def adder(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
