@@ -24,17 +24,17 @@ LARGEST = 1e9
 def check_base_scores_given(base_scores: Any, *, expected: bool, name: str) -> None:
     """Raise ValueError unless scores are given if and only if a model was fitted with them.
 
-    ``name`` is that of the estimator.
+    ``name`` is what messages call the model, such as "this TreeCRF".
     """
     if expected and base_scores is None:
         raise ValueError(
-            f"this {name} was fitted with base_scores and needs them for every prediction; pass "
-            "base_scores from the same model as in training, or zeros for none"
+            f"{name} was fitted with base_scores and needs them here too; pass base_scores from "
+            "the same model as in training, or zeros for none"
         )
     if base_scores is not None and not expected:
         raise ValueError(
-            f"base_scores are given, but this {name} was fitted without them; pass them to fit "
-            "too, or leave them out here"
+            f"base_scores are given, but {name} was fitted without them; leave them out here, or "
+            f"fit {name} with base_scores too"
         )
 
 

@@ -40,11 +40,12 @@ eval_metric : str, callable, list, dict or None, default None
     lists of label lists. Several metrics: a list, or a dict by name.
 validation_fraction : float or None, default 0.1
     Share of the training sequences that early stopping holds out if there is no `eval_set`. The
-    model is not trained on them. They are drawn with the seed `random_state` (0 if it is not a
-    number), so they are the same every time. At least one sequence is held out. The remaining ones
-    still have all labels, unless each sequence has a label that no other sequence has. If there is
-    only one sequence, its last part is held out. Weights apply to held-out sequences as in
-    training. None: an `eval_set` is required.
+    model is not trained on them. They are drawn with the seed `random_state` (None, or a
+    `RandomState`, counts as the seed 0 here), so they are the same every time. At least one
+    sequence is held out. A sequence with a label that occurs in no other one is not held out,
+    unless this is true of all sequences. If there is only one sequence, its last part is held out.
+    Loss and accuracy on held-out sequences are weighted as in training (`sample_weight`,
+    `class_weight`); other metrics are not. None: an `eval_set` is required.
 callbacks : list of callables or None, default None
     Functions that are called after every round or iteration with a
     `hedgerow.training.stopping.Step`; training stops when one of them returns a true value.

@@ -127,9 +127,10 @@ class TreeCRF(Estimator):
     newton : bool, default True
         Whether to use second derivatives (curvature). False: first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"
-        Bound on how much the labels of a sequence depend on each other. "mixing": from the mixing
-        rates of neighbouring labels. "exact": by brute force, in time quadratic in the length of a
-        sequence. "length": the largest value possible for that length.
+        Bound on how much the labels of a sequence depend on each other. "mixing": from how
+        strongly each label determines its neighbours (their mixing rates), in time linear in the
+        length of a sequence. "exact": by brute force, in time quadratic in the length. "length":
+        the largest value possible for that length.
     direction : {"steepest", "conjugate"}, default "steepest"
         Search direction of a round. "steepest": the round's own trees. "conjugate": the round's own
         trees plus a share of the previous direction, as in the method of conjugate gradients.
@@ -144,10 +145,11 @@ class TreeCRF(Estimator):
         the input. "trees": in addition, trees that can split on the input and on the `order`
         previous labels, so that a column can mean one thing after label B and another after label
         D. This takes more time and memory: about 16 bytes per position and pair of labels (above
-        order 1: per arc of the label automaton). The maximum is 255 labels. Splits on previous
-        labels overfit easily, so their gains are computed with a `reg_lambda` that is larger by 20,
-        unless `newton` is False. ``label_patterns=[]`` leaves only the trees; with ``newton=False``
-        and ``trim=0`` that is the TreeCRF of Dietterich et al. (2008).
+        order 1: per position and label, label pair or longer label pattern). The maximum is 255
+        labels. Splits on previous labels overfit easily, so their gains are computed with a
+        `reg_lambda` that is larger by 20, unless `newton` is False. ``label_patterns=[]`` leaves
+        only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et
+        al. (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns are updated. "bound": with the same bound as the trees.
         "exact": in addition by a few iterations of L-BFGS every eighth round, which takes longer.
@@ -214,10 +216,11 @@ class TreeCRF(Estimator):
         category, and a split may also test whether a value is missing. Without missing values all
         methods give the same model. The guide to missing values explains which one to choose.
     max_literals : int, default 4
-        If X contains facts: maximum number of literals in a query, 1 to 6. Trees extend the queries
-        that they split on: where ``head(P)`` holds (P is the head of the position), a further split
-        may be on ``head(P) & P: tag=verb`` (this P has the tag verb). One literal is added at a
-        time; a literal that only introduces variables comes with up to ``depth`` - 1 others
+        If X contains facts: maximum number of literals (terms joined by ``&``) in a query, 1 to 6.
+        Trees extend the queries that they split on: where ``head(P)`` holds (P is the head of the
+        position), a further split may be on ``head(P) & P: tag=verb`` (this P has the tag verb).
+        Usually one literal is added at a time. One that only introduces a variable, such as
+        ``head(P)``, says little by itself, so up to ``depth`` - 1 others are added together with it
         (`depth` is that of `queries`). If `max_literals` is at most ``depth``, queries are not
         extended.
     base : LinearCRF, TreeCRF or None, default None

@@ -285,7 +285,7 @@ class Custom:
         (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
         (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
-        (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),
+        (make_trees(queries=RelationalFeatures()), {}, "queries is set, but comm has 2 workers"),
         (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),
     ],
 )

@@ -92,7 +92,7 @@ def test_training_learns_what_is_left(make):
 
 
 def test_every_method_wants_them(crf):
-    message = f"this {type(crf).__name__} was fitted with base_scores"
+    message = f"{type(crf).__name__} was fitted with base_scores"
     for method in every_prediction(crf):
         method(X, base_scores=BASE)
         refuses(ValueError, message, method, X)
@@ -104,7 +104,7 @@ def test_every_method_wants_them(crf):
 
 def test_a_model_without_them_refuses_them(make):
     crf = make().fit(X, Y)
-    message = f"base_scores are given, but this {type(crf).__name__} was fitted without them"
+    message = f"base_scores are given, but {type(crf).__name__} was fitted without them"
     for method in every_prediction(crf):
         refuses(ValueError, message, method, X, base_scores=BASE)
     refuses(ValueError, message, crf.explain, X[0], 0, base_scores=BASE[0])
@@ -150,7 +150,7 @@ def test_a_model_to_start_from_was_fitted_alike(make, crf):
     more = make().fit(X, Y, base_scores=BASE, init=crf)
     assert more.model_.takes_base_scores
     fit = make().fit
-    message = "was fitted with base_scores and needs them for every prediction"
+    message = "was fitted with base_scores and needs them here too"
     refuses(ValueError, message, fit, X, Y, init=crf)
     plain = make().fit(X, Y)
     refuses(ValueError, "was fitted without them", fit, X, Y, init=plain, base_scores=BASE)

@@ -74,7 +74,7 @@ def test_the_first_line_tells(tmp_path):
         ),
         (
             [{"g": 1, "x": 10**30, "y": "A"}],
-            "line 1: column 'x' holds 1000.*; expected a number of at most 18 digits: write it as",
+            "line 1: column 'x' holds 1000.*; expected a number of at most 18 digits; if the",
         ),
         (
             [{"g": 1, "tokens": ["a", "b"], "y": "A"}],

@@ -195,8 +195,8 @@ def go_on_with_labels_that_are_new():
 @mistake(
     "A",
     ValueError,
-    "base_scores are given, but this TreeCRF was fitted without them; pass them to fit too, or",
-    "leave them out here",
+    "base_scores are given, but TreeCRF was fitted without them; leave them out here, or fit",
+    "TreeCRF with base_scores too",
 )
 def base_scores_for_prediction_alone():
     FITTED.predict(FEATURES, groups=IDS, base_scores=np.zeros((len(FEATURES), 2)))
@@ -205,8 +205,8 @@ def base_scores_for_prediction_alone():
 @mistake(
     "A",
     ValueError,
-    "this TreeCRF was fitted with base_scores and needs them for every prediction; pass",
-    "base_scores from the same model as in training, or zeros for none",
+    "TreeCRF was fitted with base_scores and needs them here too; pass base_scores from",
+    "the same model as in training, or zeros for none",
 )
 def base_scores_for_training_alone():
     crf = trees().fit(X, Y, base_scores=[np.zeros((len(y), 2)) for y in Y])

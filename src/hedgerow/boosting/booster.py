@@ -2,7 +2,8 @@
 
 A round computes the expected counts of the labels, grows a tree for each label from the differences
 between expected and observed counts, and computes a step of the weights of label patterns. Trees
-and step form a direction; a step rule chooses the step along it so that the loss does not increase.
+and step form a direction; a step rule chooses how far to go along it, so that the loss does not
+increase.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
 # A line search ends when the slope is at most `FLAT` times the first one, or after `SEARCH_TRIALS`
-# steps of each of its two parts. No step changes a score by more than `MAX_STEPS` times
-# `TreeCRF.max_step`, before the learning rate: if labels are perfectly separable, longer steps
-# always decrease the loss, and scores would grow without bound.
+# steps to find an interval with the minimum and as many to narrow it down. No step changes a score
+# by more than `MAX_STEPS` times `TreeCRF.max_step`, before the learning rate: if labels are
+# perfectly separable, longer steps always decrease the loss, and scores would grow without bound.
 FLAT = 0.1
 SEARCH_TRIALS = 6
 MAX_STEPS = 4.0
@@ -301,8 +302,8 @@ class StepRule(ABC, Generic[AnyDirection]):
     def take(self, iterate: Iterate, direction: AnyDirection, *, exact: bool) -> float | None:
         """Take a step along a direction; returns its size, or None if none was accepted.
 
-        With ``exact``, a few steps of L-BFGS then improve the weights of the label patterns. After
-        None, the iterate has to be measured again.
+        With ``exact``, a few steps of L-BFGS then improve the weights of the label patterns. If it
+        returns None, the iterate has to be measured again.
         """
 
     def is_short(self, size: float) -> bool:

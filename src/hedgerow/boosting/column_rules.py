@@ -9,7 +9,7 @@ smallest never increase, and those in between do not depend on the column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -142,7 +142,7 @@ def _read_directions(
     directions = np.zeros((len(labels.classes), columns.n_columns), np.int8)
     for column, value in plain.items():
         found = names.find(column)
-        ways = _by_label(f"monotone_constraints[{column!r}]", value, labels)
+        ways = _by_label(f"monotone_constraints[{column!r}]", column, value, labels)
         if ways is not None:
             names.check_numeric(column, found)
             if directions[:, found].any():
@@ -154,7 +154,7 @@ def _read_directions(
     return directions if directions.any() else None
 
 
-def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None:
+def _by_label(where: str, column: Hashable, value: Any, labels: Labels) -> NDArray[np.int8] | None:
     """The direction of a column for the score of each label, (K,); None: no constraints."""
     classes = labels.classes.tolist()
     if not isinstance(value, dict):
@@ -162,9 +162,10 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
             return None
         if len(classes) != 2:
             raise ValueError(
-                f"{where} is {value!r}, but y has {count_of(len(classes), 'label')}, so it must "
-                f"name the labels that it constrains; expected a dict such as {{{classes[-1]!r}: "
-                f"{value!r}}}, with a direction for one or more labels"
+                f"{where} is {value!r}, but y has {count_of(len(classes), 'label')}, so "
+                "monotone_constraints must say which labels the column constrains; expected a dict "
+                f"by column and label, such as {{{column!r}: {{{classes[-1]!r}: {value!r}}}}}, "
+                "with a direction for one or more labels"
             )
         value = {classes[1]: value}
     directions = np.zeros(len(classes), np.int8)

@@ -157,7 +157,8 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         )
         self._slopes = np.empty_like(scores.nodes)
         self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
-        # Counts are enough only if examples have probabilities and no slopes of edges are needed.
+        # Expected and observed counts of edges are enough for the learner only in second-order
+        # boosting, where examples have probabilities, and if no direction needs slopes of edges.
         self._memory = EdgeMemory(
             counts=settings.newton and not settings.have_directions,
             n_positions=len(scores.nodes),
@@ -292,7 +293,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             return
         if counts is not None and self._edge_slopes is None:
             sums.slopes += found.arc_slopes()
-            # Slopes of the likelihood are at most 1.
+            # Objectives with counts have slopes of at most 1, so no unit divides them.
             expected, observed = counts.expected, counts.observed
             expected[firsts, :n_labels] = marginals[firsts]
             observed[firsts] = run.targets.codes[firsts]
@@ -357,7 +358,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
 
 
 def _clear_rounding_errors(gradients: NDArray[np.float64]) -> None:
-    """Set slopes of edges to 0 where they only cancel up to rounding.
+    """Set slopes of edges to 0 where terms cancel, so that only rounding errors are left.
 
     In first-order boosting, every edge with a slope counts as an example. Slopes that cancel
     exactly with some weights, and nearly with others, must give the same trees.

@@ -180,7 +180,7 @@ class ContextScores(RunningScores):
         self.nodes = start.nodes
 
     def twin(self) -> ContextScores:
-        """Other scores, sharing the edges of other potentials."""
+        """Other scores with their own array of edges; edges that are not learned are shared."""
         found = self.on_same_edges()
         found.edges = _zero_edges(*self.edges.shape)
         return found

@@ -82,11 +82,11 @@ USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
-# Maximum number of literals of a query: naming it takes time that grows with their factorial.
+# Maximum number of literals of a query: its unique name is found by trying all their orders.
 MAX_LITERALS = 6
 # There are so many ways to split previous labels that some fit by chance. Of 0, 3, 10, 30 and 100,
-# the smallest and largest were worse on one fold of the letters or on protein; 20 is between the
-# others.
+# 0 and 100 were worse on one fold of the data set letters, or on protein; 20 lies within the range
+# of the rest.
 LABEL_LAMBDA = 20.0
 # Learning rate of a line search. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
 # phonemes, stress marks and protein: see `benchmarks/search_directions.py`.

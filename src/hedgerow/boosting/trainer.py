@@ -49,8 +49,8 @@ __all__ = ["BoostingTrainer"]
 
 # Maximum number of labels if trees split on previous labels, since labels are bins.
 MAX_LABELS = 255
-# With few positions, each split searches the bins rather than the positions: fewer bins take a
-# third of the time on numeric columns.
+# With few positions, most of the time goes into searching the bins for the best split: with fewer
+# bins, numeric columns take a third of the time.
 FEW_BINS = 31
 
 

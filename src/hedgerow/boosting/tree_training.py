@@ -336,7 +336,8 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
         slopes, codes = self._known, found.observed_codes()
         if codes is not None and self.settings.newton and not self.settings.have_directions:
-            # Few slopes are large enough to learn from: examples compute their own.
+            # Few slopes are large enough to learn from, so the learner computes only these,
+            # from the marginals.
             gammas = mixing.nodes
             self._slopes = probabilities
             self._curvatures = gammas if gammas.ndim == 2 else gammas[:, None]

@@ -30,11 +30,13 @@ SCHEMA is a JSON file that describes the tables:
    "modes": ["file(+t,+-file)", "ending(+file,#e)"],
    "depth": 2, "window": 1, "min_count": 10}
 
-All keys but "events" are optional. There are also "max_variables",
-"max_bindings" and "max_queries". Tables are .csv or .parquet files in the same
-folder as SCHEMA. With --load, the queries come from a file that --save has
-written, and "modes", "depth", "window", "min_count" and the three keys that
-begin with "max_" are ignored.
+All keys but "events" are optional. "modes" and the keys after it, as well as
+"max_variables", "max_bindings" and "max_queries", are the parameters of
+hedgerow.relational.RelationalFeatures; the guide "Facts and relations" explains
+them. Tables are .csv or .parquet files in the same folder as SCHEMA. With
+--load, the queries come from a file that --save has written, and "modes",
+"depth", "window", "min_count" and the three keys that begin with "max_" are
+ignored.
 """
 EXAMPLES = """\
   hedgerow queries train.json -o train.crfsuite --save queries.json

@@ -24,7 +24,8 @@ from hedgerow.trellis import (
 __all__ = ["DeviceChain", "Expected"]
 
 THREADS = 128
-# Kernels for many labels: warps per block with up to 32; blocks per multiprocessor with more.
+# Kernels for many labels: warps per block if there are up to 32 labels; blocks per multiprocessor
+# if there are more.
 GROUPS = 4
 BLOCKS = 3
 REGISTERS = 65536  # per multiprocessor

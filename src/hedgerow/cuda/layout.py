@@ -89,7 +89,8 @@ class Layout:
             begin, length = offsets[:-1][sequence], lengths[sequence]
         first, n_rows = _interleave(length)
         order = np.argsort(begin)
-        shifts = (first - WARP * begin)[order].astype(np.int32)  # may wrap around, and back again
+        # int32 may overflow here and below; the sum is right again.
+        shifts = (first - WARP * begin)[order].astype(np.int32)
         rows = np.arange(offsets[-1], dtype=np.int32)
         rows *= WARP
         rows += np.repeat(shifts, length[order])

@@ -298,7 +298,7 @@ class DeviceLearner:
             )  # fmt: skip
 
     def _collect(self, fetched: Callable[[], NDArray[np.uint8]]) -> Forest:
-        """Wait for trees; their memory may already be in use by others."""
+        """Wait for the copy of the trees; later ones may already replace them on the device."""
         forest = _core.read_device_forest(fetched(), self.best_first)
         if fetched is self._launched:
             self._grown = forest

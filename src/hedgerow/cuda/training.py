@@ -203,11 +203,11 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         round_number: int,
         direction: DeviceScores,
     ) -> Along[DeviceFound]:
-        """Never used: such directions are not supported."""
+        """Never used: rounds with directions are not supported on a device."""
         raise NotImplementedError
 
     def slopes(self) -> tuple[NDArray[np.float64], ...]:
-        """Never used either."""
+        """Never used, for the same reason as `measure_along`."""
         raise NotImplementedError
 
     def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:

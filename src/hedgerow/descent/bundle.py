@@ -284,7 +284,7 @@ class _Planes:
         """Whether all products match the slopes and the centre, except for rounding."""
         products = self.groups.products
         with np.errstate(over="ignore", invalid="ignore"):
-            # Planes may be mixtures of others: the length of the longest is the scale.
+            # A plane may be a mixture of longer ones: rounding errors are relative to the longest.
             longest = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max())
             far = np.sqrt(dot(self.centre, self.centre))
             gram = np.stack([products(self.slopes, slope) for slope in self.slopes], axis=1)

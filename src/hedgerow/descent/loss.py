@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 # the cache. Two bytes are enough to number these attributes.
 LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
-# Exponent of the largest power of two by which bounds are multiplied.
+# Exponent of the largest power of two that bounds the values of an attribute, see `_find_powers`.
 LARGEST_POWER = 500
 # Positions are divided into parts, which threads sum up separately, if each part has at least this
 # many occurrences of attributes for each of its dense rows.

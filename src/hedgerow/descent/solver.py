@@ -155,7 +155,8 @@ class Solver(Update[Attributed]):
         """The loss of the kept weights, penalties included, for the objective of their stage."""
         if not np.isnan(self.state.kept_loss):
             return self.state.kept_loss
-        weights, loss = self.state.kept_weights, self.loss_function  # those of another model
+        # Nothing was kept yet: these are the weights from before the first iteration.
+        weights, loss = self.state.kept_weights, self.loss_function
         sizes = self.plan.reg_alpha * np.abs(loss.scaling.unscale(weights))
         return loss.of(self.plan.stages[-1])(weights)[0] + float(sizes.sum())
 

@@ -75,7 +75,10 @@ class Rows:
                 break
         found, expected = json.dumps(value)[:40], str(dtype)
         if isinstance(value, int) and abs(value) >= 1 << 63:
-            expected = "a number of at most 18 digits: write it as text"
+            expected = (
+                "a number of at most 18 digits; if the numbers are ids or codes, write all of them "
+                "as text, in quotes"
+            )
         elif dtype is None:
             expected = "values of one type"
             if value is not first:

@@ -107,7 +107,7 @@ class OfMarginals(TrainingObjective):
         direction = _centre(find_direction(self.objective, marginals, targets), marginals)
         bound = _bound_slopes(targets, marginals, direction)
         if targets.comm.rank > 0:
-            loss = ExactTotal(0.0, 0.0)  # of all workers, and counted by the first
+            loss = ExactTotal(0.0, 0.0)  # the loss is that of all workers: the first counts it
         for part, place in zip(parts, places, strict=True):
             if len(parts) > 1:  # those of a single part are still available
                 scores = part.scores()
@@ -127,7 +127,7 @@ class OfMarginals(TrainingObjective):
 
     @property
     def warm_fifths(self) -> int:
-        """More for F1, which learns frequent labels slowly: the warm-up learns these."""
+        """Four for F1, which learns frequent labels slowly, so the warm-up does; otherwise one."""
         return 4 if isinstance(self.objective, F1) else 1
 
     @property

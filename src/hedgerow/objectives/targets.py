@@ -231,7 +231,7 @@ def _bound_weighted_counts(targets: Targets) -> NDArray[np.float64]:
     weights, offsets = targets.position_weights, targets.offsets
     assert weights is not None
     lengths, filled = np.diff(offsets), offsets[:-1][np.diff(offsets) > 0]
-    if targets.parents is not None:  # in any order
+    if targets.parents is not None:  # positions are in any order, so the bound is coarser
         return (lengths + 1) * _sum_each(weights, offsets)
     rises = np.diff(weights, prepend=0.0).clip(min=0)
     rises[filled] = weights[filled]

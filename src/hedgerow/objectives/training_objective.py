@@ -76,7 +76,8 @@ class PairCounts:
 class EdgeMemory:
     """Memory for the marginals of edges, which one part after another reuses.
 
-    Pairs by label are kept for all parts instead, which must come in order.
+    Only `PairsByLabel` are not overwritten: they are kept for all parts, and parts must come in
+    order.
 
     Parameters
     ----------

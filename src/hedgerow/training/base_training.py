@@ -41,7 +41,7 @@ __all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base", "fingerprint
 
 AnyBase = TypeVar("AnyBase", bound="TrainableBase")
 
-# Purpose of random numbers, in addition to the seed: which sequences are in which fold.
+# Added to the seed for the random numbers that decide which sequences are in which fold.
 FOLDS = 1
 
 

@@ -127,7 +127,8 @@ class EvalMetrics:
         classes = self.classes if strange is None else np.concatenate([self.classes, strange])
         known = true >= 0
         cuts = np.concatenate([[0], np.cumsum(known)])[offsets]
-        cuts = cuts[np.flatnonzero(np.diff(cuts, prepend=-1))]  # nothing known, no sequence
+        # Sequences without a known label are left out.
+        cuts = cuts[np.flatnonzero(np.diff(cuts, prepend=-1))]
         y_true, y_pred = (
             [labels.tolist() for labels in np.split(classes[codes[known]], cuts[1:-1])]
             for codes in (true, predicted)

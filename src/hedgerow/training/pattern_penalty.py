@@ -25,8 +25,9 @@ __all__ = ["PatternLambda", "check_pattern_lambda", "pattern_penalties"]
 
 PatternLambda = float | Sequence[float] | Literal["auto"] | None
 
-# Penalty of a length all of whose n-grams occur only once. The square of the share is a compromise
-# between the best choices for phonemes, stress marks and chunk labels.
+# Penalty of a pattern length if all of its n-grams occur only once; otherwise it is multiplied by
+# the square of the share that do. The square is a compromise between the best choices for phonemes,
+# stress marks and chunk labels.
 STRENGTH = 5.0
 
 

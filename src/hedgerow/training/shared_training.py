@@ -33,7 +33,12 @@ def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Com
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
             raise ValueError(f"{name} is {value!r}, but {where}; it needs a single worker")
-    if crf.queries is not None or Atoms.are_in(X):
+    if crf.queries is not None:
+        raise ValueError(
+            f"queries is set, but {where}, which would find different queries; transform X with a "
+            "fitted RelationalFeatures first, and leave queries out"
+        )
+    if Atoms.are_in(X):
         raise ValueError(
             f"X holds facts, but {where}, which would find different queries; use a fitted "
             "RelationalFeatures to transform X first"

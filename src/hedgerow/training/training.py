@@ -373,7 +373,8 @@ class Training(Generic[Form, AnyUpdate]):
     def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
         """Raise ValueError unless base scores are given if and only if they are needed."""
         expected = any(isinstance(potential, GivenScores) for potential in potentials)
-        check_base_scores_given(raw.base_scores, expected=expected, name=type(self.crf).__name__)
+        name = f"the {type(self.crf).__name__} passed as init"
+        check_base_scores_given(raw.base_scores, expected=expected, name=name)
 
     def _check_values(self, sequences: Sequences) -> None:
         """Raise ValueError if X contains numbers that this kind of model does not support."""
@@ -433,7 +434,8 @@ def train(
             state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
         return figures
 
-    if update.has_learnt and state.best_step is None:  # of an initial model
+    # What was learned before the first step, such as an initial model, may turn out to be the best.
+    if update.has_learnt and state.best_step is None:
         evaluate()
     is_over = False
     while not (is_over or state.ended):
@@ -447,7 +449,7 @@ def train(
             state.ended = comm.broadcast(stops) or is_enough
             check_agreement(update.pack, update.n_done, comm)
         if stopping.patience is None or state.best_step in (None, update.n_done):
-            # Even if the step was rejected: it may have been the first for another objective.
+            # Also if no step was taken: the loss may now be that of another objective.
             update.keep()
         if record is not None:
             last = is_over or state.ended

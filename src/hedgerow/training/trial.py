@@ -31,8 +31,9 @@ AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
 LEAST_LABELS = 1 << 10
 # Longer sequences are cut into pieces.
 PIECE = 1 << 11
-# Number of pieces for training and for testing, if there are enough; with less than half of it on
-# one side there is no trial. With few pieces in total, a second trial swaps the two sides.
+# Minimum number of pieces for training and for testing, if there are that many; with fewer than
+# half of this number on one side there is no trial. With few pieces in total, a second trial swaps
+# the two sides.
 PIECES = 16
 FEW_PIECES = 4 * PIECES
 # Number of positions for training, a share of all within bounds; number of positions for testing.

@@ -319,7 +319,8 @@ class _Reader:
             for column, known in texts
             if not is_dense(known)
         ]
-        # For each category of a large column, the indices of its values, (N,), and its own index.
+        # For each category of each large column: the index of the category at every position, (N,),
+        # and the index of the category itself.
         self._large = [(places, place) for places, size in large for place in range(size)]
 
     def read(self, row: int, column: int) -> Any:

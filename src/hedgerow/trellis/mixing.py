@@ -1,8 +1,10 @@
 """Mixing rates: how strongly the labels of a sequence depend on each other.
 
-Chen et al. (2015) bound the curvature of the likelihood by the shares of a change that neighbours
-pass on, Theorems 4.1 and 4.2; for tree-shaped graphs Theorem 4.2 does not hold, and the kernel
-uses another bound. `hedgerow.boosting.curvature` explains gamma.
+Chen et al. (2015), Theorems 4.1 and 4.2, bound the curvature of the likelihood by mixing rates: how
+much of a change at one position is passed on to the next. For tree-shaped graphs Theorem 4.2 does
+not hold, and the kernel uses another bound. `hedgerow.boosting.curvature` explains gamma. An arc of
+a label automaton stands for a string: the labels that the state it leaves remembers, and the label
+that it leads to.
 """
 
 from __future__ import annotations

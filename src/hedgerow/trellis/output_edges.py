@@ -1,4 +1,4 @@
-"""Output edges: from sums that are computed position by position to edge scores, and back."""
+"""Output edges: from scores of label pairs or patterns by position to edge scores, and back."""
 
 from __future__ import annotations
 
