@@ -3,6 +3,7 @@
 import json
 from collections import namedtuple
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, nan
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.metrics import f1_score
 
 from hedgerow.description import describe, show
 from hedgerow.objectives import Accuracy, Pointwise
@@ -128,6 +130,16 @@ def test_a_seed_is_described_and_what_seeds_are_drawn_from_by_its_class():
 
 class Slots(Brier):
     __slots__ = ("power",)
+
+
+def test_partial_functions_are_described_by_their_arguments():
+    macro, micro = (partial(f1_score, average=average) for average in ("macro", "micro"))
+    described = describe("eval_metric", macro)
+    assert described == describe("eval_metric", partial(f1_score, average="macro"))
+    assert described != describe("eval_metric", micro)
+    assert "f1_score" in show(described)
+    assert "macro" in show(described)
+    json.dumps(described)
 
 
 class BelowSlots(Slots):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
+from sys import modules
 from types import FunctionType
 from typing import Any
 
@@ -30,8 +32,8 @@ def describe(name: str, value: Any) -> Any:
     An object is described by the name of its class and by its state, which is the first of these
     that exists: what its method ``get_params()`` returns, as for scikit-learn's objects; the fields
     of a dataclass, except those with ``compare=False``; its attributes. A function is described by
-    its name. Raises TypeError if the state is hidden, or contains anything but plain values, NumPy
-    arrays, dataclasses and functions.
+    its name, a `functools.partial` by its function and arguments. Raises TypeError if the state is
+    hidden, or contains anything but plain values, NumPy arrays, dataclasses and functions.
     """
     if not is_object(name, value):
         return _describe_value(name, plain_value(name, value))
@@ -44,6 +46,8 @@ def describe(name: str, value: Any) -> Any:
     try:
         if isinstance(value, FunctionType):
             return _describe_function(name, value)
+        if isinstance(value, partial):
+            return _describe_object(name, value, _read_partial(value))
         return _describe_object(name, value, _read_state(name, value))
     except TypeError as error:
         if isinstance(value, FunctionType):
@@ -87,6 +91,10 @@ def _read_state(where: str, value: Any) -> dict[str, Any]:
     return dict(vars(value))
 
 
+def _read_partial(value: partial[Any]) -> dict[str, Any]:
+    return {"func": value.func, "args": value.args, "keywords": value.keywords}
+
+
 def _is_dataclass(value: Any) -> bool:
     """Whether its own class is a dataclass; a subclass of one may have more state."""
     return "__dataclass_fields__" in vars(type(value))
@@ -103,7 +111,8 @@ def _describe_object(where: str, value: Any, state: Mapping[str, Any]) -> dict[s
 
 def _describe_function(where: str, function: FunctionType) -> dict[str, str]:
     """A function is described by its name, which must identify it."""
-    if function.__closure__ or not function.__name__.isidentifier():
+    has_name = function.__name__.isidentifier() and not function.__closure__
+    if not has_name and getattr(modules.get(function.__module__), function.__name__, 0) != function:
         raise TypeError(
             f"{where} is a function that has no name, or uses variables of an enclosing function, "
             "so a checkpoint cannot compare it; define it with def at the top level of a module"
