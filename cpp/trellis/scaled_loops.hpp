@@ -301,20 +301,28 @@ struct LikelyLabel {
   int64_t label = -1;
   double others = 0.0;
 };
-HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride) {
+// largest: the largest of the marginals
+template <class Wide = Lanes>
+HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride, double largest) {
   constexpr double kLikely = 0.99;
+  if (!(largest > kLikely)) return {};
+  constexpr double kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  Lanes others = broadcast(0.0), label = broadcast(0.0);
+  for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
+    const Vector probs = load_as<Vector>(marginals + k);
+    const Vector below = broadcast_to<Vector>(largest) - probs, zero = broadcast_to<Vector>(0.0);
+    const Vector labels = load_as<Vector>(kNumbers) + broadcast_to<Vector>(k);
+    add_parts(where_positive(below, probs), others);
+    add_parts(labels - where_positive(below, labels), label);
+  });
+  return {static_cast<int64_t>(sum_lanes(label)), sum_lanes(others)};
+}
+
+// The same, if the largest is not known yet.
+HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride) {
   Lanes largest = broadcast(0.0);
   for (int k = 0; k < stride; k += kLanes) largest = maximum(load(marginals + k), largest);
-  const double most = max_lane(largest);
-  if (!(most > kLikely)) return {};
-  constexpr double kNumbers[kLanes] = {0, 1, 2, 3};
-  Lanes others = broadcast(0.0), label = broadcast(0.0), labels = load(kNumbers);
-  for (int k = 0; k < stride; k += kLanes, labels += broadcast(double{kLanes})) {
-    const Lanes probs = load(marginals + k), below = broadcast(most) - probs;
-    others += where_positive(below, probs);
-    label += if_positive(below, broadcast(0.0), labels);
-  }
-  return {static_cast<int64_t>(sum_lanes(label)), sum_lanes(others)};
+  return find_likely(marginals, stride, max_lane(largest));
 }
 
 // out = factor * row, over padded rows.

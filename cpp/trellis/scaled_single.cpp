@@ -188,14 +188,17 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
       return refuse();
 
     double* marginals = alphas + t * n_labels;  // still alpha_t
-    Lanes norms = broadcast(0.0), totals = broadcast(0.0);
+    Lanes norms = broadcast(0.0), totals = broadcast(0.0), largest = broadcast(0.0);
     row.copy_to_padded(marginals, t < n_inner, alpha);
     for_each_vector<Doubles>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
       const Vector entries = load_as<Vector>(alpha + k);
       const Vector products = entries * load_as<Vector>(beta + k);
       store_all(product + k, products);
       add_parts(entries, totals);
-      add_parts(products, norms);
+      for_each_part(products, [&](Lanes part, int) HEDGEROW_INLINE_LAMBDA {
+        norms += part;
+        largest = maximum(part, largest);
+      });
     });
     const double norm = sum_lanes(norms);
     if (!(sum_lanes(totals) <= norm * kLargestSingle)) return refuse();
@@ -208,7 +211,9 @@ HEDGEROW_INLINE void ScaledChain::run_backward_in_single(int64_t sequence, doubl
     });
     row.copy_from_padded(product, false, marginals);
     const LikelyLabel likely =
-        tables.curvature == nullptr ? LikelyLabel() : find_likely(product, stride);
+        tables.curvature == nullptr
+            ? LikelyLabel()
+            : find_likely<Doubles>(product, stride, max_lane(largest) * per_norm);
     if (last) {
       mixing.arrive(t, likely);
       mixing.write();

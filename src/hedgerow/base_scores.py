@@ -34,7 +34,7 @@ def check_base_scores_given(base_scores: Any, *, expected: bool, name: str) -> N
     if base_scores is not None and not expected:
         raise ValueError(
             f"base_scores are given, but {name} was fitted without them; leave them out here, or "
-            f"fit {name} with base_scores too"
+            "pass base_scores to its fit too"
         )
 
 

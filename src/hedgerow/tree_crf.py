@@ -144,12 +144,12 @@ class TreeCRF(Estimator):
         How transitions between labels are scored. "weights": one weight per label pattern, whatever
         the input. "trees": in addition, trees that can split on the input and on the `order`
         previous labels, so that a column can mean one thing after label B and another after label
-        D. This takes more time and memory: about 16 bytes per position and pair of labels (above
-        order 1: per position and label, label pair or longer label pattern). The maximum is 255
-        labels. Splits on previous labels overfit easily, so their gains are computed with a
-        `reg_lambda` that is larger by 20, unless `newton` is False. ``label_patterns=[]`` leaves
-        only the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et
-        al. (2008).
+        D. This takes more time and memory: about 16 bytes per position for each pair of labels.
+        Above order 1, it is 16 bytes per position for each label and each label pattern of the
+        model. The maximum is 255 labels. Splits on previous labels overfit easily, so their gains
+        are computed with a `reg_lambda` that is larger by 20, unless `newton` is False.
+        ``label_patterns=[]`` leaves only the trees; with ``newton=False`` and ``trim=0`` that is
+        the TreeCRF of Dietterich et al. (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns are updated. "bound": with the same bound as the trees.
         "exact": in addition by a few iterations of L-BFGS every eighth round, which takes longer.

@@ -195,8 +195,8 @@ def go_on_with_labels_that_are_new():
 @mistake(
     "A",
     ValueError,
-    "base_scores are given, but TreeCRF was fitted without them; leave them out here, or fit",
-    "TreeCRF with base_scores too",
+    "base_scores are given, but TreeCRF was fitted without them; leave them out here,",
+    "or pass base_scores to its fit too",
 )
 def base_scores_for_prediction_alone():
     FITTED.predict(FEATURES, groups=IDS, base_scores=np.zeros((len(FEATURES), 2)))

@@ -35,8 +35,8 @@ def a_label_of_one_fold():
     "A",
     ValueError,
     "X is one flat table without ids of sequences; pass groups=..., or",
-    "name the column of X that holds the ids: group_column=... of the estimator, and of",
-    "SequenceKFold if you pass one",
+    "name the column of X that holds the ids: group_column=..., for the estimator and also",
+    "for SequenceKFold if you pass that as cv",
 )
 def folds_of_a_table_without_groups():
     cross_val_score(trees(), FEATURES, LABELS, cv=SequenceKFold(2))

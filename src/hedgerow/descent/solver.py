@@ -75,7 +75,10 @@ class Plan:
         return int(self.warm_iter > 0)
 
     def most_iterations(self, done: Sequence[int]) -> int:
-        """Maximum number of iterations of the next stage, after stages with these numbers."""
+        """Maximum number of iterations of the next stage.
+
+        ``done`` are the numbers of iterations that the finished stages took.
+        """
         stage = len(done)
         if stage < self.n_warm:
             return self.warm_iter

@@ -231,9 +231,9 @@ def _count_runs(
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
-    Yields the labels of the runs that occur at least `min_count` times, (n, length); the positions
-    where candidates end (runs that are frequent enough without their last label); and the number of
-    the candidate that ends at each of these positions.
+    A candidate is a run that is frequent enough without its last label. Yields the labels of the
+    candidates that occur at least `min_count` times, (n, length); the positions where candidates
+    end; and for each of these positions the index of its candidate among all candidates.
     """
     before = positions_before(offsets, parents)
     can_end = (codes >= 0) & (before >= 0)  # no run continues across sequences

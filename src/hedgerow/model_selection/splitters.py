@@ -26,7 +26,7 @@ WITHOUT_COLUMN = (
     "pass X with the column of group ids, or set group_column=None and pass the argument groups"
 )
 # What has the parameter group_column in cross-validation.
-OF_BOTH = " of the estimator, and of SequenceKFold if you pass one"
+OF_BOTH = ", for the estimator and also for SequenceKFold if you pass that as cv"
 
 
 class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]

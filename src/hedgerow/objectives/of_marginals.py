@@ -127,7 +127,10 @@ class OfMarginals(TrainingObjective):
 
     @property
     def warm_fifths(self) -> int:
-        """Four for F1, which learns frequent labels slowly, so the warm-up does; otherwise one."""
+        """Four for F1, otherwise one.
+
+        F1 learns frequent labels slowly, so the warm-up rounds have to learn them.
+        """
         return 4 if isinstance(self.objective, F1) else 1
 
     @property

@@ -43,7 +43,8 @@ class Atoms(Sequence[AtomSequence]):
     """Sequences whose positions are sets of facts, with background knowledge.
 
     A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. A fact at a position
-    describes that position, which is its first argument in queries: ``ls(T, X)``.
+    T is about that position, and T counts as its first argument: ``ls(T, report.tex)``. Modes
+    include this argument, ``ls(+t,-file)``; names of queries leave it out, ``ls(X)``.
 
     Parameters
     ----------

@@ -124,9 +124,9 @@ def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) 
 
 
 def _split(column: list[str], joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
-    """Numbers of the parts of texts, (n, n_parts); -1 for parts without one.
+    """The number of each part of some texts, (n, n_parts); -1 for a part that has no number.
 
-    It is also -1 for all parts of a text that has more or fewer of them.
+    A text that does not have exactly `n_parts` parts gets -1 for all of them.
     """
     find = texts.numbers.get
     if not joint:

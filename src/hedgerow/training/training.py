@@ -185,7 +185,8 @@ class Training(Generic[Form, AnyUpdate]):
             labels = self.base.labels
             check_labels_of_base(raw.y, sequences, labels, crf.missing_label, self.comm)
         if self.init is not None:
-            self._check_base_scores(raw, self.init.model_.potentials)
+            name = f"the {type(crf).__name__} passed as init"
+            _check_base_scores(raw, self.init.model_.potentials, name)
         labelled = read_labelled(
             crf,
             sequences,
@@ -344,7 +345,7 @@ class Training(Generic[Form, AnyUpdate]):
         """Read all arguments but y, and check them against the training data."""
         _check_complete(raw, data, self.crf.parents_column)
         sequences = self._encode_alike(raw, data)
-        self._check_base_scores(raw, data.given)
+        _check_base_scores(raw, data.given, "the model")
         scores = read_base_scores(raw.base_scores, sequences, data.labels)
         sequences = replace(sequences, base_scores=scores)
         if self.base is None:
@@ -370,17 +371,17 @@ class Training(Generic[Form, AnyUpdate]):
         self._check_values(sequences)
         return replace(sequences, facts=facts)
 
-    def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
-        """Raise ValueError unless base scores are given if and only if they are needed."""
-        expected = any(isinstance(potential, GivenScores) for potential in potentials)
-        name = f"the {type(self.crf).__name__} passed as init"
-        check_base_scores_given(raw.base_scores, expected=expected, name=name)
-
     def _check_values(self, sequences: Sequences) -> None:
         """Raise ValueError if X contains numbers that this kind of model does not support."""
         n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
             kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)
+
+
+def _check_base_scores(raw: RawData, potentials: Sequence[Potential], name: str) -> None:
+    """Raise ValueError unless base scores are given if and only if they are needed."""
+    expected = any(isinstance(potential, GivenScores) for potential in potentials)
+    check_base_scores_given(raw.base_scores, expected=expected, name=name)
 
 
 def _check_complete(raw: RawData, data: TrainingSet, parents_column: str | int | None) -> None:

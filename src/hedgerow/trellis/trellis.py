@@ -174,7 +174,8 @@ class PairsByLabel:
     first_position: int
     """The first of the N positions."""
     trim: float
-    """Rows of labels with at most this marginal may be left out, unless they are the given ones."""
+    """The row of a label may be left out where its marginal is at most this, unless it is the
+    observed label there."""
 
     @property
     def for_kernel(self) -> tuple[NDArray[np.float32], NDArray[np.float64], int, float]:
