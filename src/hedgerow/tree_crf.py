@@ -462,8 +462,8 @@ class TreeCRF(Estimator):
             - ``round`` and ``label`` of the tree, and ``node``, the number of the node, 0 for the
               root;
             - ``feature`` of a split, and its ``offset`` in the window. If trees split on ancestors,
-              these are part of the name of the feature, and ``ancestor`` is the number of
-              generations, 0 for none;
+              the ancestor is part of the name of the feature (``speed[parent]``), and the column
+              ``ancestor`` is its number of generations, 0 for none;
             - ``question``, the split as text; positions for which it is true go left;
             - ``threshold``: values below it go left (NaN if the split has no threshold);
             - ``categories`` that go left, a tuple, or None;

@@ -282,11 +282,23 @@ class Custom:
 @pytest.mark.parametrize(
     ("crf", "given", "message"),
     [
-        (make_trees(transitions="trees"), {}, "transitions is 'trees', but comm has 2 workers"),
-        (make_trees(missing="surrogate"), {}, "missing is 'surrogate', but comm has 2 workers"),
+        (
+            make_trees(transitions="trees"),
+            {},
+            "transitions is 'trees', but 2 workers train the model",
+        ),
+        (
+            make_trees(missing="surrogate"),
+            {},
+            "missing is 'surrogate', but 2 workers train the model",
+        ),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
-        (make_trees(queries=RelationalFeatures()), {}, "queries is set, but comm has 2 workers"),
-        (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),
+        (
+            make_trees(queries=RelationalFeatures()),
+            {},
+            "queries is set, but 2 workers train the model",
+        ),
+        (make_trees(device="cuda"), {}, "device is 'cuda', but 2 workers train the model"),
     ],
 )
 def test_what_is_for_one_worker_alone(crf, given, message):

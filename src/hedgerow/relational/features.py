@@ -65,11 +65,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     ----------
     modes : list of str or None, default None
         How predicates may be used: ``"ls(+t,-file)"``. An argument has a sign and a type. ``+``: a
-        variable of this type that is bound already; ``-``: a new variable; ``+-``: either of them;
-        ``#``: a constant that occurs in the data. ``t`` is the type of positions; ``+t`` can be
-        the position itself or any other in the `window`. ``next(+t,-t)`` and ``prev(+t,-t)`` need
-        no facts. None: every predicate of positions, with constants as arguments, or new variables
-        for arguments that are positions (links).
+        variable of this type that an earlier literal introduced; ``-``: a new variable; ``+-``:
+        either of them; ``#``: a constant that occurs in the data. ``t`` is the type of positions;
+        ``+t`` can be the position itself or any other in the `window`. ``next(+t,-t)`` and
+        ``prev(+t,-t)`` need no facts. None: every predicate whose first argument is a position is
+        used; its other arguments are constants (``#``), or new variables (``-t``) if they are
+        positions (links).
     depth : int, default 2
         Maximum number of literals of a query, up to 6.
     min_count : int, default 1

@@ -28,19 +28,19 @@ def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Com
     """Raise ValueError for settings that are supported only with a single worker."""
     if comm.size == 1:
         return
-    where = f"comm has {comm.size} workers"
+    where = f"{comm.size} workers train the model together"
     for name, values in REFUSED.items():
         value = getattr(crf, name, None)
         if any(value is refused or (value == refused and value) for refused in values):
             raise ValueError(f"{name} is {value!r}, but {where}; it needs a single worker")
     if crf.queries is not None:
         raise ValueError(
-            f"queries is set, but {where}, which would find different queries; transform X with a "
+            f"queries is set, but {where} and would find different queries; transform X with a "
             "fitted RelationalFeatures first, and leave queries out"
         )
     if Atoms.are_in(X):
         raise ValueError(
-            f"X holds facts, but {where}, which would find different queries; use a fitted "
+            f"X holds facts, but {where} and would find different queries; use a fitted "
             "RelationalFeatures to transform X first"
         )
     if isinstance(objective, OfMarginals) and not isinstance(

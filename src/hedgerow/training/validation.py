@@ -54,7 +54,7 @@ def hold_out(
     if n_candidates <= 1:
         raise ValueError(
             f"validation_fraction is {share}, but the number of sequences with known labels and a "
-            f"weight above 0 is {n_candidates} on the {comm.size} workers of comm, too few to "
+            f"weight above 0 is {n_candidates} on all {comm.size} workers together, too few to "
             f"train on some and hold out others; {INSTEAD}"
         )
     identities = labelled.identify()
