@@ -229,7 +229,7 @@ def test_only_one_sequence_to_hold_out():
         y = [Y[0], [None] * len(Y[1])]
         make_trees(**EARLY).fit(X[:2], y, sample_weight=[comm.rank, 1], comm=comm)
 
-    with pytest.raises(ValueError, match="a weight above 0 is 1 on the 2 workers"):
+    with pytest.raises(ValueError, match="a weight above 0 is 1 on all 2 workers together"):
         ThreadComm.run(2, work)
 
 
