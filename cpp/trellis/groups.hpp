@@ -104,7 +104,7 @@ inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_
                        const Numbers& values, Numbers& sums, double* arcs, double* pairs) {
   const auto copy = [&](const std::vector<int32_t>& places, int64_t n, double* out) {
     sums.assign(n + 1, Packed(broadcast(0.0)));  // the last sum is that of terms without a place
-    for (size_t e = 0; e < places.size(); ++e) sums[places[e]] += values[e];
+    add_by_place(values.data(), places, sums.data());
     sums.pop_back();
     copy_lanes(scores, group, t, sums, out);
   };

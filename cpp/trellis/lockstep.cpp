@@ -9,6 +9,13 @@
 
 namespace hedgerow {
 
+HEDGEROW_CLONES
+void add_by_place(const Packed* values, const std::vector<int32_t>& places, Packed* sums) {
+  const int32_t* place = places.data();
+  const int64_t n = std::ssize(places);
+  for (int64_t e = 0; e < n; ++e) sums[place[e]] += values[e];
+}
+
 TermWeights::TermWeights(const AutomatonScores& scores, bool logarithms) {
   const Automaton& automaton = scores.automaton;
   double smallest = kInfinity, largest = -kInfinity;

@@ -16,6 +16,9 @@ namespace hedgerow {
 
 using Numbers = std::vector<Packed>;
 
+// sums[places[e]] += values[e] for all e
+void add_by_place(const Packed* values, const std::vector<int32_t>& places, Packed* sums);
+
 // The arcs' scores as numbers of a semiring, computed once per batch: exp(score - shift), or the
 // score itself where the semiring works with logarithms.
 struct TermWeights {

@@ -227,7 +227,8 @@ HEDGEROW_INLINE bool SingleEdges::forward(int64_t sequence, const int32_t* label
       messages[0] = 0.0f;
     } else {
       if (!exponentiate<Vector>(begin + t, matrix(t), shift)) return false;
-      multiply(alpha - stride_, factors_.data(), n_labels_, n_labels_, stride_, sums);
+      multiply<DoublesAs<Vector>>(alpha - stride_, factors_.data(), n_labels_, n_labels_, stride_,
+                                  sums);
       // beta_{t-1->t} of Eq. 17
       const Lanes scales = broadcast(per_sum);
       for (int k = 0; k < stride_; k += kLanes) {
@@ -312,7 +313,7 @@ HEDGEROW_INLINE void SingleEdges::backward(int64_t sequence) {
     }();
     for (int k = 0; k < stride_; k += kLanes)
       store_normal(after + k, load(factors + k) * load_from_floats(beta + k) * broadcast(per_sum));
-    multiply<Floats>(after, matrix(t), n_labels_, floats_, 1.0f, beta);
+    multiply<Vector>(after, matrix(t), n_labels_, floats_, 1.0f, beta);
   }
 }
 
