@@ -14,15 +14,17 @@ from hedgerow.counting import count_of
 
 SUMMARY = "find queries about tables of facts, and write them as attributes"
 DESCRIPTION = """\
-Read a table of events, one row per position, and tables of facts about them,
-find the queries that hold at "min_count" positions or more, and write a
-CRFsuite file in which the attributes of a position are the queries that hold
-there, for hedgerow train, tag and eval.
+Read a table of events, one row per position, and tables of facts about them.
+Find the queries that hold at "min_count" positions or more: a query is a
+condition on one or more facts, such as "this event uses the same file as the
+previous one". Write a CRFsuite file in which the attributes of a position are
+the queries that hold there, for hedgerow train, tag and eval.
 
 SCHEMA is a JSON file that describes the tables:
 
   {"events": "commands.csv",           one row per position
-   "tables": {"ending": "files.csv"},  facts; their columns are arguments
+   "tables": {"ending": "files.csv"},  facts: a row with the values a and b is
+                                       the fact ending(a, b)
    "sequence": "session",              column with the sequence ids
    "label": "state",                   column of labels, if there are any
    "key": "id",                        column that identifies events

@@ -138,8 +138,8 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
         const="HEAD",
         metavar="COL",
         help="tree-shaped graphs: a label depends on the label of its parent instead of the "
-        "previous one. Column with the parent of each position, counted from 1 in its sequence, "
-        "0 for a root; by default HEAD",
+        "previous one. COL is the column with the parent of each position, counted from 1 in its "
+        "sequence, 0 for a root; --heads without COL means the column HEAD",
     )
     add(
         "--template",

@@ -43,8 +43,9 @@ class Atoms(Sequence[AtomSequence]):
     """Sequences whose positions are sets of facts, with background knowledge.
 
     A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. A fact at a position
-    T is about that position, and T counts as its first argument: ``ls(T, report.tex)``. Modes
-    include this argument, ``ls(+t,-file)``; names of queries leave it out, ``ls(X)``.
+    T is about that position, and T counts as its first argument: ``ls(T, report.tex)``. The modes
+    of `RelationalFeatures`, which say how predicates may be used in queries, include this argument,
+    ``ls(+t,-file)``; the names of queries leave it out, ``ls(X)``.
 
     Parameters
     ----------

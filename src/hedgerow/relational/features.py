@@ -76,8 +76,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     min_count : int, default 1
         Minimum number of positions at which a query must hold in training.
     window : int, default 0
-        Number of positions before and after that queries may refer to, ``previous: word=the``;
-        up to 1000.
+        How many positions before the current one, and how many after it, queries may refer to, as
+        in ``previous: word=the``; up to 1000.
     max_variables : int, default 4
         Maximum number of variables of a query.
     max_bindings : int, default 64

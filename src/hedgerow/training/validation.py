@@ -176,4 +176,7 @@ def _why_whole(labelled: Labelled) -> str:
     """Why the only sequence cannot be cut anywhere."""
     if labelled.sequences.parents is not None:
         return "its parents connect all positions"
-    return "constraints allow no sequence to end and another to begin anywhere in it"
+    return (
+        "it cannot be cut anywhere: there is no place in it where the constraints let one sequence "
+        "end and another begin"
+    )

@@ -46,7 +46,7 @@ function scoreTable(scores, first, second) {
   });
   const head = ["", first, second, "Difference", "95 % interval", "p"];
   return exportable("comparison", plainTable(head, rows), () => [
-    ["score", first, second, "low", "high", "p"],
+    ["score", first, second, "difference low", "difference high", "p"],
     ...scores.map((score) => [
       score.name,
       ...score.values,
