@@ -102,7 +102,9 @@ def test_a_lone_sequence_is_cut_where_constraints_allow():
     assert divide(y, 0.4, constraints="BIO")[1] == [(0, t) for t in range(5, 8)]
     assert divide(y, 0.1, constraints="BIO")[1] == [(0, t) for t in range(5, 8)]
     assert divide(y, 0.9, end_labels=["I"])[1] == [(0, t) for t in range(3, 8)]
-    with pytest.raises(ValueError, match="no place in it where the constraints let one sequence end"):
+    with pytest.raises(
+        ValueError, match="no place in it where the constraints let one sequence end"
+    ):
         divide([["B", "I", "I", "I"]], constraints="BIO")
 
 
