@@ -245,7 +245,9 @@ def test_a_potential_without_a_form_in_files_says_so():
         NotImplementedError, match="Given cannot be saved in a model file: it lacks"
     ):
         Given().pack()
-    with pytest.raises(NotImplementedError, match="Given cannot be saved in a model file"):
+    with pytest.raises(
+        NotImplementedError, match="Given cannot be read from a model file: it lacks"
+    ):
         Given.unpack(None, schema=None, index=None, grammar=None)
 
 

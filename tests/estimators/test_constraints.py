@@ -246,7 +246,7 @@ def test_an_eval_set_that_breaks_a_rule(make):
     crf = make(forbidden=[("O", "B-X"), ("I-X", "I-X")], constraints="BIO")
     good, bad = [["B-X", "I-X", "O"], ["O", "O"]], [["O", None, "I-X"], ["O", "O"]]
     message = (
-        "in eval_set: no labelling of the sequence up to y[0][2] has these labels and "
+        "in eval_set: no labelling of the sequence up to y[0][2] that keeps the known labels "
         "satisfies constraints='BIO'"
     )
     refuses(ValueError, message, crf.fit, X3, good, eval_set=(X3, bad))

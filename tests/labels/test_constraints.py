@@ -176,7 +176,7 @@ def test_rules_that_leave_nothing(classes, rules, message):
 
 
 BIO = {"constraints": "BIO"}
-NO_WAY = "no labelling of the sequence up to y[1][2] has these labels and satisfies "
+NO_WAY = "no labelling of the sequence up to y[1][2] that keeps the known labels satisfies "
 
 
 @pytest.mark.parametrize(

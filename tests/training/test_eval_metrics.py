@@ -12,7 +12,7 @@ from abuse.children import fork, join
 from hedgerow import Checkpoint, DataWarning, load
 from hedgerow.metrics import chunk_scores
 from hedgerow.scorers import make_position_scorer
-from hedgerow.training.eval_metrics import EvalMetric, EvalMetrics, read_eval_metric
+from hedgerow.training.eval_metrics import DATA, EvalMetric, EvalMetrics, read_eval_metric
 from hedgerow.training.eval_sets import eval_figures
 from reference.estimators import refuses
 
@@ -121,13 +121,13 @@ def test_a_function_whose_name_is_taken():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (f1_score, "eval_metric 'f1_score' cannot score the eval_set: "),
+        (f1_score, f"eval_metric 'f1_score' cannot score {DATA}: "),
         (f1_score, "it is called with two lists of label lists: for a metric of flat labels pass"),
-        ("f1", "eval_metric 'f1' cannot score the eval_set: ValueError: "),
-        ({"nothing": lambda *_: None}, "eval_metric 'nothing' gives None for the eval_set; expect"),
+        ("f1", f"eval_metric 'f1' cannot score {DATA}: ValueError: "),
+        ({"nothing": lambda *_: None}, f"eval_metric 'nothing' gives None for {DATA}; expected a"),
         (
             {"nan": lambda *_: np.nan},
-            "eval_metric 'nan' gives nan for the eval_set; expected a fin",
+            f"eval_metric 'nan' gives nan for {DATA}; expected a fin",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_metrics_that_fail(value, message):
 def test_chunks_need_labels_of_chunks():
     metrics = EvalMetrics(read_eval_metric("chunk_f1")[1], np.array(["a", "b"]))
     codes, offsets = np.array([0, 1], np.int32), np.array([0, 2])
-    message = "cannot score the eval_set: ValueError: expected labels such as B-NP, I-NP and O, got"
+    message = f"cannot score {DATA}: ValueError: expected labels such as B-NP, I-NP and O, got"
     refuses(ValueError, message, metrics.measure, codes, codes, offsets)
     outside = EvalMetrics(read_eval_metric("chunk_f1")[1], np.array(["O"]))
     assert outside.measure(codes[:1], codes[:1], np.array([0, 1])) == {"chunk_f1": 0}

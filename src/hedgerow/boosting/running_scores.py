@@ -35,7 +35,7 @@ AnyScores = TypeVar("AnyScores", bound="RunningScores")
 # typical cache, and large enough for the overhead of calls not to matter. If kernels read the
 # float32 scores directly, each only once, they need not fit into the cache.
 BYTES_OF_RUN = 1 << 22
-BYTES_AS_THEY_ARE = 1 << 26
+BYTES_AS_THEY_ARE = 1 << 28
 # Number of positions whose scores are updated at a time, to save memory.
 ROWS = 1 << 12
 

@@ -177,7 +177,10 @@ def _why_no_number(cell: Any) -> str | None:
 
 def _ragged(rows: Any, where: str, n_apart: int, reason: str) -> Exception:
     """Name the first position whose row differs in length from the first row."""
-    per_sequence = ". If X is a list of 1-D sequences: Reshape your data, [[value] for value in x]"
+    per_sequence = (
+        ". If X is a list of 1-D sequences: Reshape your data, each sequence x to "
+        "[[value] for value in x]"
+    )
     hint = per_sequence if where == "X" else ""
     for position, row in enumerate(rows):
         is_row = hasattr(row, "__len__") and getattr(row, "shape", None) != ()

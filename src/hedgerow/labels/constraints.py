@@ -81,8 +81,8 @@ class Constraints:
             position = int(sequences.offsets[dead_end[0]]) + dead_end[1]
             part = "sequence up to" if sequences.parents is None else "subtree at"
             raise ValueError(
-                f"no labelling of the {part} {place(sequences, position, name)} has "
-                f"these labels and satisfies {self._names()}; {RELAX}"
+                f"no labelling of the {part} {place(sequences, position, name)} that keeps the "
+                f"known labels satisfies {self._names()}; {RELAX}"
             )
 
     def _broken(self, codes: NDArray[np.int32], sequences: Sequences) -> NDArray[np.bool_]:

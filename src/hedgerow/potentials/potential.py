@@ -106,7 +106,9 @@ class Potential:
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> Potential:
         """Read the output of `pack`, after the other parts of the model; raises ModelFileError."""
-        raise NotImplementedError(f"{cls.__name__} cannot be saved in a model file")
+        raise NotImplementedError(
+            f"{cls.__name__} cannot be read from a model file: it lacks the method unpack"
+        )
 
 
 @dataclass(frozen=True, eq=False)

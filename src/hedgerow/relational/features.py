@@ -282,7 +282,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         hedgerow.tables.Table, or a DataFrame
-            ``query`` and ``words``, or ``predicate``; ``importance``.
+            The columns ``query`` and ``words`` with ``by="query"``, ``predicate`` with
+            ``by="predicate"``; and ``importance``.
         """
         check_choice("by", by, ("query", "predicate"))
         check_is_fitted(self, "steps_")

@@ -53,6 +53,8 @@ EXPECTED = (
     "expected the name of a metric, such as 'f1_macro', 'sequence_accuracy' or 'chunk_f1', a "
     "function of two lists of label lists, or a list or dict of these"
 )
+# What a metric is measured on.
+DATA = "the evaluation data (eval_set, or training sequences that are held out)"
 HINT = (
     "; it is called with two lists of label lists: for a metric of flat labels pass "
     "hedgerow.scorers.make_position_scorer(...)"
@@ -88,12 +90,12 @@ class EvalMetric:
                 figure = self.score(y_true, y_pred)
         except (TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
-            message = f"eval_metric {self.name!r} cannot score the eval_set: {reason}{self.hint}"
+            message = f"eval_metric {self.name!r} cannot score {DATA}: {reason}{self.hint}"
             raise ValueError(message) from error
         if not isinstance(figure, Real) or not math.isfinite(figure):
             raise ValueError(
-                f"eval_metric {self.name!r} gives {figure!r} for the eval_set; expected a finite "
-                "number, the greater the better"
+                f"eval_metric {self.name!r} gives {figure!r} for {DATA}; expected a finite number, "
+                "the greater the better"
             )
         return float(figure)
 
