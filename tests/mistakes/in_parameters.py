@@ -241,7 +241,8 @@ def a_parameter_given_to_fit():
     "A",
     ValueError,
     "eval_metric 'f1_score' cannot score the evaluation data ...: ...;",
-    "it is called with two lists of label lists: for a metric of flat labels pass hedgerow.scorers.make_position_scorer(...)",
+    "it is called with two lists of label lists: for a metric of flat labels pass",
+    "hedgerow.scorers.make_position_scorer(...)",
 )
 def a_metric_of_flat_labels():
     trees(eval_metric=f1_score).fit(X, Y, eval_set=(X, Y))
