@@ -129,9 +129,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
         y
             A list of label lists, or flat labels for a flat X. None or NaN is a missing label.
         sample_weight : (S,), or (N,) for a flat X, optional
-            Weight of each sequence, or of each row: the term log P(y_t | labels before) of its
-            label is multiplied by the weight. If rows of a sequence have different weights, all
-            labels must be known.
+            Weight of each sequence, or of each row. The log-likelihood is a sum over positions of
+            log P(label | labels before it); each of these terms is multiplied by the weight. If
+            rows of a sequence have different weights, all labels must be known.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional

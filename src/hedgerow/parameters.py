@@ -75,15 +75,15 @@ def check_number(
     raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise ValueError unless `value` is one of `choices`."""
+def check_choice(name: str, value: Any, choices: tuple[Any, ...], advice: str = "") -> None:
+    """Raise ValueError unless `value` is one of `choices`; `advice` ends the message."""
     try:
         found = bool(value in choices)
     except (TypeError, ValueError):  # of values that cannot be compared: arrays, pandas' NA
         found = False
     if not found:
         *others, last = map(repr, choices)
-        raise ValueError(f"{name} is {value!r}; expected {', '.join(others)} or {last}")
+        raise ValueError(f"{name} is {value!r}; expected {', '.join(others)} or {last}{advice}")
 
 
 def check_prefix(name: str, value: Any) -> None:

@@ -46,7 +46,8 @@ def read_sample_weight(
 ) -> SampleWeight:
     """Check the weights of sequences, (S,), or of the rows of a flat X, (N,).
 
-    On all workers they are by position if positions of a sequence differ on any worker.
+    If, on any worker, rows of one sequence have different weights, all workers get weights by
+    position.
     """
     if sample_weight is None:
         return SampleWeight()

@@ -132,7 +132,7 @@ def test_labels_that_are_known(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("", {}, "line 1: the file is empty: it has no line of column names"),
+        ("", {}, "line 1: the first line is blank; expected the names of the columns"),
         ("g,x,y\n", {}, "the file is empty: it has no sequence"),
         (
             CSV,

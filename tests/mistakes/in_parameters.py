@@ -261,7 +261,8 @@ def a_metric_of_probabilities():
 @mistake(
     "A",
     ValueError,
-    "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None",
+    "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None; to stop by",
+    "another metric, name it in eval_metric too",
 )
 def early_stopping_by_what_is_not_measured():
     trees(eval_metric="f1_macro", early_stopping_metric="f1").fit(X, Y, eval_set=(X, Y))

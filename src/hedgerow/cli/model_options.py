@@ -22,8 +22,8 @@ ONLY_PYTHON = {
     "callbacks": "callbacks are functions, which only Python code can pass",
     "group_column": "use --group for the column with the sequence ids",
     "parents_column": "use --heads for the column of heads",
-    "parents_format": "it cannot be set: the column of --heads is counted from 1, with 0 "
-    "for a root",
+    "parents_format": "it cannot be set: the parents in the column of --heads are counted from "
+    "1, with 0 for a root",
 }
 
 

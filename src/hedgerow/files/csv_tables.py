@@ -40,7 +40,7 @@ class Header:
         self.newline = b"\r\n" if text.endswith(b"\r") else b"\n"
         line = decode_text(self.text, path, 1)
         if not line.strip():
-            raise FileError(path, "the file is empty: it has no line of column names", 1)
+            raise FileError(path, "the first line is blank; expected the names of the columns", 1)
         self.delimiter = max(DELIMITERS, key=line.count)
         # The separator of the training file, unless this file clearly uses another one.
         if delimiter is not None and (delimiter in line or self.delimiter not in line):

@@ -79,7 +79,8 @@ class Stopping:
         check_number("early_stopping_rounds", patience, minimum=1, integer=True, optional=True)
         names, metrics = read_eval_metric(crf.eval_metric)
         choices = tuple(dict.fromkeys((*ALWAYS, *names)))
-        check_choice("early_stopping_metric", metric, (*choices, None))
+        advice = "; to stop by another metric, name it in eval_metric too"
+        check_choice("early_stopping_metric", metric, (*choices, None), advice)
         if metric is None:
             metric = names[-1] if names else "loss"
         check_number("validation_fraction", share, above=0, below=1, optional=True)

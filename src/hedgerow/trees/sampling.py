@@ -23,8 +23,8 @@ class Sampling:
     """Which sequences and examples the rounds learn from."""
 
     trim: float
-    """Examples with a gradient of at most this times the weight of the position are left out;
-    negative: none."""
+    """Examples whose gradient has an absolute value of at most this times the weight of the
+    position are left out; if it is below 0, none are."""
     subsample: float = 1.0
     """Share of the sequences that are drawn in every round."""
     negative_ratio: float = 0.0
