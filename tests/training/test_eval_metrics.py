@@ -235,8 +235,8 @@ def test_metrics_stop_training(estimator, metric, chosen, best):
 
 def test_a_name_that_no_metric_has(make):
     message = (
-        "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None; to stop by "
-        "another metric, name it in eval_metric too"
+        "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None; to stop "
+        "by another metric, name it in eval_metric too"
     )
     crf = make(eval_metric="f1_macro", early_stopping_metric="f1")
     refuses(ValueError, message, crf.fit, X, Y)
