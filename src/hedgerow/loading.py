@@ -14,6 +14,7 @@ from hedgerow.tree_crf import TreeCRF
 
 __all__ = ["load"]
 
+WANTED = "; pass the path of a model file, as written by save() or the command 'hedgerow train'"
 ESTIMATORS: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
 
 
@@ -41,10 +42,7 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
         try:
             data = Path(source).read_bytes()
         except FileNotFoundError:
-            raise FileNotFoundError(
-                f"cannot load {name}: there is no such file; pass the path of a model that save or "
-                "hedgerow train has written"
-            ) from None
+            raise FileNotFoundError(f"cannot load {name}: there is no such file{WANTED}") from None
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data, name = bytes(source), "the model"
     elif not hasattr(source, "read"):
@@ -67,7 +65,7 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
 def _advise(error: ModelFileError) -> str:
     """What to do if a file cannot be read."""
     if isinstance(error, ForeignFileError):
-        return "; pass the path of a model that save or hedgerow train has written"
+        return WANTED
     if isinstance(error, DamagedFileError):
         return "; copy it again from an intact original, or train the model again"
     return ""

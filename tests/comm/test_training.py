@@ -292,7 +292,7 @@ class Custom:
             {},
             "missing is 'surrogate', but 2 workers train the model",
         ),
-        (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
+        (make_linear(objective=Custom()), {}, "the objective Custom has no method terms, but 2"),
         (
             make_trees(queries=RelationalFeatures()),
             {},

@@ -23,13 +23,13 @@ TABLE = pa.table({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": ["A", "B", "A"]})
         ),
         ("t.fa.gz", b">1abc\nMKV\n", "this is a FASTA file"),
         ("t.txt", b">1abc chain\nMKVLA\nHHHCC\n", "this is a FASTA file"),
+        ("t.json", b'[\n {"g": 1}]', "this is one JSON array; write one object per line"),
+        ("t.json", b' [{"g": 1}]', "this is one JSON array; write one object per line"),
         (
             "t.json",
-            b'[\n {"g": 1}]',
-            "this is one JSON array, or an object over several lines; write",
+            b'{\n "g": [1]}',
+            "this is a JSON object over several lines; write one object per line (JSON lines). If",
         ),
-        ("t.json", b'[{"g": 1}]', "this is one JSON array, or an object over several lines"),
-        ("t.json", b'{\n "g": [1]}', "this is one JSON array, or an object over several lines"),
         ("t.xlsx", b"PK\x03\x04...", "a zip archive or an Excel workbook; unpack it, or save the"),
         (
             "t.feather",

@@ -37,8 +37,7 @@ def a_row_per_sequence():
 @mistake(
     "A",
     FileError,
-    "rows.json: not supported: this is one JSON array, or an object over several lines; write one",
-    "object per line (JSON lines)",
+    "rows.json: not supported: this is one JSON array; write one object per line (JSON lines)",
 )
 def an_array_of_objects():
     read("rows.json", '[\n  {"day": 1, "watts": 3, "state": "on"}\n]\n', group="day")

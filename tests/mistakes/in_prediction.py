@@ -131,8 +131,8 @@ def a_score_of_missing_labels():
 @mistake(
     "A",
     ModelFileError,
-    "cannot load 'notes.txt': the file is not a hedgerow model file; pass the path of a model that",
-    "save or hedgerow train has written",
+    "cannot load 'notes.txt': the file is not a hedgerow model file; pass the path of a model",
+    "file, as written by save() or the command 'hedgerow train'",
 )
 def load_a_file_that_is_no_model():
     Path("notes.txt").write_text("not a model")
@@ -142,8 +142,8 @@ def load_a_file_that_is_no_model():
 @mistake(
     "A",
     FileNotFoundError,
-    "cannot load 'nowhere.hedgerow': there is no such file; pass the path of a model that save or",
-    "hedgerow train has written",
+    "cannot load 'nowhere.hedgerow': there is no such file; pass the path of a model file, as",
+    "written by save() or the command 'hedgerow train'",
 )
 def load_a_file_that_is_not_there():
     load("nowhere.hedgerow")

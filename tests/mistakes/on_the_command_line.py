@@ -302,8 +302,8 @@ def the_labels_in_place_of_the_model():
 @mistake(
     "A",
     Refused,
-    "cannot load 'walks.csv': the file is not a hedgerow model file; pass the path of a model that",
-    "save or hedgerow train has written",
+    "cannot load 'walks.csv': the file is not a hedgerow model file; pass the path of a model",
+    "file, as written by save() or the command 'hedgerow train'",
 )
 def a_file_that_is_no_model():
     shell("hedgerow tag walks.csv walks.hedgerow")

@@ -91,7 +91,7 @@ def _n_rows(block: Any) -> int:
 
 
 def _check_one_form(parts: Sequence[Any]) -> None:
-    """Raise unless all sequences have the same form (all DataFrames, for example), and rows."""
+    """Raise unless every sequence has rows, and all have the same form (such as DataFrames)."""
     first = _form(parts[0])
     for number, part in enumerate(parts):
         where = f"X[{number}]"

@@ -34,8 +34,11 @@ FASTA = (
 # or label.
 FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
-JSON_VALUE = (
-    "one JSON array, or an object over several lines; write one object per line (JSON lines)"
+JSON_ARRAY = "one JSON array; write one object per line (JSON lines)"
+# A schema of tables of facts, which may have several lines, is found before.
+JSON_OBJECT = (
+    "a JSON object over several lines; write one object per line (JSON lines). If it describes "
+    "tables of facts, it must be valid JSON with the key 'events'"
 )
 
 
@@ -45,7 +48,9 @@ def refuse_foreign(path: Path, head: bytes) -> None:
     ending = ending_of(path)
     if ending in FASTA_ENDINGS or FASTA_LINES.match(head):
         what = FASTA
-    elif ending in JSON_ENDINGS and re.match(rb"\s*(\[|\{\s*\n)", head):
-        what = JSON_VALUE
+    elif ending in JSON_ENDINGS and head.lstrip().startswith(b"["):
+        what = JSON_ARRAY
+    elif ending in JSON_ENDINGS and re.match(rb"\s*\{\s*\n", head):
+        what = JSON_OBJECT
     if what is not None:
         raise FileError(path, f"not supported: this is {what}")

@@ -47,9 +47,9 @@ def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Com
         objective.objective, SumOverPositions | OfAllPositions
     ):
         raise ValueError(
-            f"the objective {type(objective.objective).__name__} may be any function of all "
-            f"marginals, but {where}; give it a method terms(marginals, labels, weights) that "
-            "returns what each position adds to its value"
+            f"the objective {type(objective.objective).__name__} has no method terms, but {where}, "
+            "which can only add up what each position contributes; give it a method "
+            "terms(marginals, labels, weights) that returns these contributions"
         )
 
 

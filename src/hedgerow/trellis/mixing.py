@@ -3,8 +3,8 @@
 Chen et al. (2015), Theorems 4.1 and 4.2, bound the curvature of the likelihood by mixing rates: how
 much of a change at one position is passed on to the next. For tree-shaped graphs Theorem 4.2 does
 not hold, and the kernel uses another bound. `hedgerow.boosting.curvature` explains gamma. An arc of
-a label automaton stands for a string: the labels that the state it leaves remembers, and the label
-that it leads to.
+a label automaton stands for a string: the labels that its source state remembers, followed by the
+label that the arc leads to.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ function explanationTable(found, at, length) {
   lines.push(["(bias)", bias]);
   for (const [offset, names, size] of transitions) lines.push([transitionName(names, offset), size]);
   const sum = lines.reduce((total, [, size]) => total + size, 0);
-  lines.push(["uncertainty about neighbours", logOdds - sum]);
+  lines.push(["uncertainty about the labels of neighbours", logOdds - sum]);
   const largest = Math.max(...lines.map(([, size]) => Math.abs(size)), 1e-12);
   const table = make(
     "div",
