@@ -28,7 +28,7 @@ TABLE = pa.table({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": ["A", "B", "A"]})
         (
             "t.json",
             b'{\n "g": [1]}',
-            "this is a JSON object over several lines; write one object per line (JSON lines). If",
+            "this is a JSON object over several lines; write one object per line",
         ),
         ("t.xlsx", b"PK\x03\x04...", "a zip archive or an Excel workbook; unpack it, or save the"),
         (
