@@ -59,7 +59,7 @@ def after_length(header):
     return len(header).to_bytes(8, "little") + header
 
 
-FOREIGN = "the file is not a hedgerow model file{}; pass the path of a model that save or "
+FOREIGN = "the file is not a hedgerow model file{}; pass the path of a model file, "
 OTHER = FOREIGN.format("")
 DAMAGED = "the file is damaged: its {} not JSON; copy it again from an intact original"
 MARK = b'{"__metadata__":{"hedgerow":"'

@@ -64,8 +64,8 @@ class _Index:
     ----------
     levels : list of ((n_keys,) int64, int)
         For each argument after the first: the distinct keys formed by the arguments up to this one,
-        ascending, each ``number of the key of the earlier arguments * n_values + value``; and
-        n_values.
+        ascending, and n_values, the number of values that the argument can have. A key is
+        ``k * n_values + value``, where k is the number of the key of the earlier arguments.
     starts : (n_keys + 1,) int64
         Where the facts of each key begin in `order`.
     order : (n_facts,) int64

@@ -177,7 +177,7 @@ def first_instance(shape: Shape, constants: tuple[str, ...]) -> tuple[str, ...]:
 def _is_first(
     constants: Ids, symmetry: tuple[int, ...], slots: tuple[int, ...]
 ) -> NDArray[np.bool_]:
-    """Whether constants are not sorted after the constants that a symmetry turns them into."""
+    """Whether each row comes before, or equals, the row that a symmetry turns it into, (n,)."""
     other = np.empty_like(constants)
     other[:, list(symmetry)] = constants
     first = np.ones(len(constants), np.bool_)
