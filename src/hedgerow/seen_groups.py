@@ -109,8 +109,9 @@ class SeenGroups:
             warn_user(
                 f"{n_seen:,} of the {count_of(len(seen), 'group')} of {where} "
                 f"{'was' if n_seen == 1 else 'were'} in the training data too ({shown}), "
-                f"{'' if n_seen == 1 else 'at least one of them '}with other rows, so scores are "
-                "too high; keep sequences whole: split with "
+                f"{'' if n_seen == 1 else 'at least one of them '}with another number of rows, as "
+                "if it was divided between the two, so scores are too high; keep sequences whole: "
+                "split with "
                 "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
             )
 

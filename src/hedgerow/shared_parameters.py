@@ -89,7 +89,7 @@ parents_format : {"zero_based", "conllu"}, default "zero_based"
 queries : hedgerow.relational.RelationalFeatures or None, default None
     If X contains facts: the transformer that turns them into queries, which are the attributes of
     the model. ``queries_`` is the fitted copy. None: ``RelationalFeatures()`` if X is
-    `hedgerow.relational.Atoms`; lists whose positions are sets of atoms need this parameter.
+    `hedgerow.relational.Atoms`; lists whose positions are sets of facts need this parameter.
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
@@ -101,7 +101,8 @@ label_costs : "hamming", float, dict or matrix, default "hamming"
     true. ``{"A": {"B": 5}}``: 5 for "B" where "A" is true; errors that are left out cost 1. Or a
     (K, K) matrix with one row per true label and one column per predicted label, in the order of
     ``classes_``, and 0 on the diagonal. Positions whose label is not known cost nothing. Costs are
-    added to scores, which are log-odds: a cost of 3 requires odds 20 times as high.
+    added to the scores of wrong labels, which are log-odds: if a wrong label costs 3, the odds of
+    the true label against it must be 20 times as high to make up for that.
 f1_labels : list of labels or None, default None
     Labels whose F1 the objective "f1" maximises. None: all labels; where labels look like chunks
     (B-NP, I-NP, O), all but O.

@@ -14,7 +14,8 @@ MISTAKES = []
 # Messages of several mistakes; {} is the place.
 TORN_APART = (
     "4 of the 4 groups of {} were in the training data too ('w0', 'w1', 'w2', ...), at least one "
-    "of them with other rows, so scores are too high; keep sequences whole: split with "
+    "of them with another number of rows, as if it was divided between the two, so scores are "
+    "too high; keep sequences whole: split with "
     "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
 )
 UNKNOWN_LABEL = (
