@@ -38,7 +38,7 @@ from tree_shapes import SHAPES, Shape
 
 MAX_DEPTH = 6
 LEARNING_RATE = 0.3
-PASSES = 20
+PASSES = 20  # of a prediction, which may take only milliseconds
 SETTINGS: dict[str, dict[str, Any]] = {
     "hedgerow": {"max_depth": MAX_DEPTH, "learning_rate": LEARNING_RATE, "random_state": 0},
     # A sum of second derivatives of 1 takes at least four rows; with this setting LightGBM can skip
