@@ -144,7 +144,7 @@ OWN_ARRAYS = {
         ("trees.outputs", without_first, "every tree needs an output"),
         ("trees.outputs", put(1, 99), "tree 1: its output is out of range"),
         ("trees.round_offsets", without_last, "rounds do not begin at"),
-        ("cuts.values", without_last, "cuts.offsets does not end with"),
+        ("cuts.values", without_last, "cuts.offsets does not end at"),
     ],
 }
 

@@ -60,7 +60,9 @@ def _lacks(X: Any, column: Any) -> bool:
 @contextmanager
 def of_base(X_base: Any, advice: str = "") -> Iterator[None]:
     """Mark an error as one about the features of the base, and append advice."""
-    where = "in base" if X_base is None else "in base, whose X is X_base"
+    where = "in the base model"
+    if X_base is not None:
+        where += ", where X is the argument X_base"
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -19,13 +19,19 @@ _collected: ContextVar[Collected | None] = ContextVar("collected", default=None)
 class DataWarning(UserWarning):
     """The data can be used, but probably contain a mistake.
 
-    There are warnings about a flat table without groups that looks like many sequences, group ids
-    that are passed as ``sample_weight``, a ``y``, ``groups`` or ``sample_weight`` with the pandas
-    index of X in another order, numbers that are stored as text, test data with groups of the
-    training data, labels that the model does not know, training data with a single label, an
-    ``eval_metric`` or ``early_stopping_metric`` without evaluation data, so few sequences that the
-    one held out is a large share of them, as many queries about facts as ``max_queries`` allows,
-    and a file without its group column that is read as one sequence.
+    There are warnings about
+
+    - a flat table without groups that looks like many sequences, and a file that is read as one
+      sequence because its group column is missing;
+    - group ids that are passed as ``sample_weight``;
+    - a ``y``, ``groups`` or ``sample_weight`` with the pandas index of X in another order;
+    - numbers that are stored as text;
+    - test data with groups of the training data;
+    - labels that the model does not know, and training data with a single label;
+    - an ``eval_metric`` or ``early_stopping_metric`` without evaluation data;
+    - a training set so small that the one sequence held out is a large share of it;
+    - a search for queries about facts that stopped at ``max_queries``.
+
     ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them; ``"error"``
     instead of ``"ignore"`` turns them into errors.
     """

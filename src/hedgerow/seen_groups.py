@@ -109,10 +109,10 @@ class SeenGroups:
             warn_user(
                 f"{n_seen:,} of the {count_of(len(seen), 'group')} of {where} "
                 f"{'was' if n_seen == 1 else 'were'} in the training data too ({shown}), "
-                f"{'' if n_seen == 1 else 'at least one of them '}with another number of rows, as "
-                "if it was divided between the two, so scores are too high; keep sequences whole: "
-                "split with "
-                "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
+                f"{'' if n_seen == 1 else 'at least one of them '}with a different number of rows. "
+                "If a sequence was divided into a part for training and a part for testing, scores "
+                "are too high; keep sequences whole: use a splitter from hedgerow.model_selection, "
+                "such as cv=SequenceKFold(group_column=...)"
             )
 
 

@@ -163,8 +163,8 @@ class TreeCRF(Estimator):
         that length occur only once in training, otherwise weak. None: no penalty.
     trim : float or None, default None
         Skip examples (a position and a label) whose probability is within this distance of the
-        observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.01; with
-        more than 25 labels, a quarter of the uniform probability. 0: skip only examples whose
+        observed 0 or 1. They hardly affect the trees but take most of the time. None: 0.02; with
+        more than 25 labels, half of the uniform probability. 0: skip only examples whose
         probability is exactly the observed 0 or 1.
     subsample : float, default 1.0
         Share of the sequences that are sampled for each round. 0.5 often gives a better model in

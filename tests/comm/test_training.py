@@ -292,7 +292,11 @@ class Custom:
             {},
             "missing is 'surrogate', but 2 workers train the model",
         ),
-        (make_linear(objective=Custom()), {}, "the objective Custom has no method terms, but 2"),
+        (
+            make_linear(objective=Custom()),
+            {},
+            "the objective Custom has no method named 'terms', but 2",
+        ),
         (
             make_trees(queries=RelationalFeatures()),
             {},

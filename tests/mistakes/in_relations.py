@@ -13,8 +13,9 @@ SESSIONS = Atoms(
 @mistake(
     "A",
     TypeError,
-    "X[0] is an AtomSequence, which holds facts, but the model was fitted on other data; turn",
-    "facts into attributes with the RelationalFeatures that it was fitted with, or fit it on Atoms",
+    "X[0] is an AtomSequence, which holds facts, but the model was not fitted on facts; turn them",
+    "into attributes with the RelationalFeatures that the model was trained with, or fit the model",
+    "on Atoms",
 )
 def facts_for_a_model_of_attributes():
     trees().fit([[["a"], ["b"]]], [["x", "y"]]).predict(SESSIONS)

@@ -14,8 +14,8 @@ MISTAKES = []
 # Messages of several mistakes; {} is the place.
 TORN_APART = (
     "4 of the 4 groups of {} were in the training data too ('w0', 'w1', 'w2', ...), at least one "
-    "of them with another number of rows, as if it was divided between the two, so scores are "
-    "too high; keep sequences whole: split with "
+    "of them with a different number of rows. If a sequence was divided into a part for training "
+    "and a part for testing, scores are too high; keep sequences whole: use a splitter from "
     "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
 )
 UNKNOWN_LABEL = (

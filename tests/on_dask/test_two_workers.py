@@ -196,7 +196,7 @@ def test_what_goes_wrong_on_a_worker_is_known_on_the_client(client, files):
     TABLE[:3].to_parquet(files / "bad.parquet", index=False)
     with pytest.raises(ValueError, match=r"group 'd0' of column 'day' is in two partitions, .*bad"):
         crf.fit(files, "state", "weight", position_column="hour", client=client)
-    with pytest.raises(ValueError, match="the objective Brier has no method terms, but 2"):
+    with pytest.raises(ValueError, match="the objective Brier has no method named 'terms', but 2"):
         Training("TreeCRF", {"objective": Brier()}).on(client, 4)
     with pytest.warns(ConvergenceWarning, match="training stopped after max_iter=2 iterations"):
         Training("LinearCRF", {"max_iter": 2}).on(client, 4)

@@ -137,7 +137,7 @@ def test_choosing():
         (
             lambda: LinearCRF().fit([[["a"], ["b"]]], [["a", "b"]]).predict(X),
             TypeError,
-            r"X\[0\] is an AtomSequence, which holds facts, but the model was fitted on other data",
+            r"X\[0\] is an AtomSequence, which holds facts, but the model was not fitted on facts",
         ),
     ],
 )

@@ -276,7 +276,7 @@ def test_a_base_may_see_other_features(tmp_path):
     for method in every_prediction(crf):
         method(X, X_base=WORDS)
         refuses(ValueError, "; if the base was trained on X_base, pass X_base too", method, X)
-    refuses(ValueError, "in base: X holds 3 columns", crf.predict, X)
+    refuses(ValueError, "in the base model: X holds 3 columns", crf.predict, X)
     assert crf.score(X, Y, X_base=WORDS) > 0.3
     assert len(crf.log_likelihood(X, Y, X_base=WORDS)) == len(X)
     names = crf.explain(X[0], 0, X_base=WORDS[0]).feature_table["feature"].tolist()
@@ -450,15 +450,15 @@ REFUSED = {
     "X_base": ({}, {"X_base": X}, ValueError,
                "X_base is given, but this TreeCRF has no base model that uses it"),
     "sequences": ({"base": LinearCRF()}, {"X_base": X[:3]}, ValueError,
-                  "in base, whose X is X_base: y has 24 sequences but X has 3"),
+                  "where X is the argument X_base: y has 24 sequences but X has 3"),
     "fewer": ({"base": LINEAR}, {"X_base": X[:3]}, ValueError,
               "X_base has 3 sequences but X has 24; pass the same sequences"),
     "lengths": ({"base": LINEAR}, {"X_base": [X[0][:1] if len(X[0]) > 1 else X[1], *X[1:]]},
                 ValueError, "sequence 0 of X_base has 1 position but that of X has"),
     "columns": ({"base": LINEAR}, {"X_base": [x[:, :2] for x in X]}, ValueError,
-                "in base, whose X is X_base: X has 2 features, but the base is expecting 3"),
+                "where X is the argument X_base: X has 2 features, but the base is expecting 3"),
     "numbers": ({"base": LinearCRF()}, {"X_base": [x * np.nan for x in X]}, ValueError,
-                "in base, whose X is X_base: X[0] has NaN at position 0"),
+                "in the base model, where X is the argument X_base: X[0] has NaN at position 0"),
     "objective": ({"base": LinearCRF(objective="nonsense")}, {}, ValueError, "objective is"),
 }  # fmt: skip
 

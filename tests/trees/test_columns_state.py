@@ -128,7 +128,7 @@ MANY = np.arange(255.0)
         (SPARSE, with_tensors(cuts_values=np.zeros((3, 1))), "cuts.values has the wrong type"),
         (SPARSE, with_tensors(cuts_offsets=np.zeros(0, np.int64)), "does not begin at 0"),
         (SPARSE, with_entry("offsets", 0, 1), "cuts.offsets does not begin at 0"),
-        (SPARSE, with_entry("offsets", -1, 2), "cuts.offsets does not end with the cuts"),
+        (SPARSE, with_entry("offsets", -1, 2), "cuts.offsets does not end at the number of cuts"),
         (SPARSE, with_entry("offsets", 1, 9), "cuts.offsets decreases"),
         (SPARSE, with_entry("offsets", 1, -(2**63)), "cuts.offsets decreases"),
         (

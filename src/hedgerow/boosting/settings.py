@@ -47,9 +47,9 @@ EXACT_EVERY = 8
 
 @dataclass(frozen=True)
 class ExactRounds:
-    """The rounds that optimise the weights of label patterns; all others take only one step.
+    """The rounds that optimise the weights of label patterns: one in every `EXACT_EVERY`.
 
-    They are one round in every `EXACT_EVERY`; they take this step too, then optimise the weights.
+    Every round takes one step of these weights; after it, these rounds also optimise them.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Settings:
         elif rate is None:
             rate = 0.3 if crf.newton else 1.0
         if trim is None:
-            trim = min(0.01, 0.25 / n_labels)
+            trim = min(0.02, 0.5 / n_labels)
         if not isinstance(seed, (int, np.integer)):
             seed = read_random_state(seed).randint(np.iinfo(np.int32).max)
         max_depth, max_leaves = crf.max_depth, crf.max_leaves

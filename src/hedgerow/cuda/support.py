@@ -53,8 +53,9 @@ def check_supported(
             raise ValueError(f"device='cuda' does not support {what}; pass device='cpu'")
     if not isinstance(data.trellis, Chain):
         raise ValueError(
-            f"device='cuda' needs a first-order chain, but the trellis is of type "
-            f"{type(data.trellis).__name__}; pass device='cpu'"
+            "device='cuda' trains chains of order 1 with weights for at least a quarter of all "
+            f"label pairs, but this model's trellis is of type {type(data.trellis).__name__}; "
+            "pass device='cpu'"
         )
 
 

@@ -23,8 +23,8 @@ class AtomSequence:
     """One sequence of `Atoms`, for lists of sequences such as cross-validation folds."""
 
     how_to_encode = (
-        "which holds facts, but the model was fitted on other data; turn facts into attributes "
-        "with the RelationalFeatures that it was fitted with, or fit it on Atoms"
+        "which holds facts, but the model was not fitted on facts; turn them into attributes "
+        "with the RelationalFeatures that the model was trained with, or fit the model on Atoms"
     )
 
     def __init__(self, atoms: Atoms, number: int) -> None:

@@ -166,9 +166,9 @@ def _read_argument(part: str, text: str) -> Argument:
     form = ARGUMENT.fullmatch(part)
     if form is None:
         raise ValueError(
-            f"mode {text!r}: argument {part.strip()!r} cannot be read; expected a sign and a type, "
-            "which is t for positions: +file a variable that is bound already, -file a new one, "
-            "+-file either, #file a constant of the data"
+            f"mode {text!r}: argument {part.strip()!r} cannot be read; expected a sign and a type "
+            "(t for positions), such as +file (a variable that is bound already), -file (a new "
+            "one), +-file (either of them) or #file (a constant of the data)"
         )
     if form[1] == "#" and form[2] == POSITION:
         raise ValueError(

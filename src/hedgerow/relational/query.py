@@ -99,7 +99,8 @@ class _Names:
             return f"position {self._term(terms[0])}"
         offset = terms[0].number
         known = {0: "this position", -1: "the previous position", 1: "the next position"}
-        return known.get(offset) or f"the position {self._term(terms[0])}"
+        side = "before" if offset < 0 else "after"
+        return known.get(offset) or f"the position {abs(offset)} steps {side}"
 
     def statement(self, literal: Literal) -> str:
         """A literal without the position that it is about."""

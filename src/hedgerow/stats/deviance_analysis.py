@@ -82,22 +82,22 @@ def deviance(
     """Test whether several methods are right equally often: analysis of deviance.
 
     Each method was trained on several training sets, and tested once or several times. A logistic
-    regression models the counts of correct answers,
+    regression models the number of correct answers in each cell, that is, in one test of one model,
     ``logit P(right) = delta(method) + sigma(block)``: some training sets are better than others,
     whatever the method. It is compared with a regression without the methods: the difference of the
     deviances has a chi-squared distribution if the methods are equally good.
 
     The test assumes that answers are independent. Positions of a sequence are not, which makes
     p-values too small; nor are the answers of several models on one test set, which can make them
-    too large. ``dispersion="quasi"`` estimates from the cells how much the counts vary compared to
-    those of independent answers, which needs several cells for each method; p-values then come from
-    an F distribution.
+    too large. ``dispersion="quasi"`` estimates from the data how much more or less these numbers
+    vary than if answers were independent. It needs several cells for each method, and its p-values
+    come from an F distribution.
 
     Parameters
     ----------
     right, total : (n,) int
-        Number of correct answers and of all answers in each cell; a cell is one test of one model.
-        Cells without answers are left out.
+        Number of correct answers and of all answers in each cell. Cells without answers are left
+        out.
     method : (n,)
         Name of the method of each cell.
     block : (n,)

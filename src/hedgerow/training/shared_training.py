@@ -47,9 +47,9 @@ def check_shareable(crf: Any, objective: TrainingObjective, *, X: Any, comm: Com
         objective.objective, SumOverPositions | OfAllPositions
     ):
         raise ValueError(
-            f"the objective {type(objective.objective).__name__} has no method terms, but {where}, "
-            "which can only add up what each position contributes; give it a method "
-            "terms(marginals, labels, weights) that returns these contributions"
+            f"the objective {type(objective.objective).__name__} has no method named 'terms', but "
+            f"{where}, and workers can only add up what each position contributes; give it a "
+            "method terms(marginals, labels, weights) that returns these contributions"
         )
 
 

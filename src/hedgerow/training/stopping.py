@@ -24,9 +24,9 @@ class Step:
         Number of rounds or iterations so far.
     figures : mapping of str to float
         The new entries of ``history_``: ``loss`` on the training data, for a `TreeCRF` also
-        ``accuracy``; with an ``eval_set`` also ``eval_loss``, ``eval_accuracy`` and the metrics of
-        ``eval_metric``, or the same with the name of the set; ``validation_loss`` and so on for
-        held-out training sequences.
+        ``accuracy``; with an ``eval_set`` also ``eval_loss``, ``eval_accuracy`` and
+        ``eval_<metric>`` for each metric of ``eval_metric``. The name of an eval set, if it has
+        one, takes the place of ``eval``; for held-out training sequences it is ``validation``.
     """
 
     number: int

@@ -86,7 +86,7 @@ def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     offsets = read_array(state, "cuts.offsets", np.int64)
     cuts = read_array(state, "cuts.values", np.float64)
     require(len(offsets) and offsets[0] == 0, "cuts.offsets does not begin at 0")
-    require(offsets[-1] == len(cuts), "cuts.offsets does not end with the cuts")
+    require(offsets[-1] == len(cuts), "cuts.offsets does not end at the number of cuts")
     require((offsets[:-1] <= offsets[1:]).all(), "cuts.offsets decreases")
     require((np.diff(offsets) < MAX_BINS).all(), "a column has too many cuts")
     require(np.isfinite(cuts).all(), "cuts.values is not finite")

@@ -23,8 +23,8 @@ class Sampling:
     """Which sequences and examples the rounds learn from."""
 
     trim: float
-    """Examples whose gradient has an absolute value of at most this times the weight of the
-    position are left out; if it is below 0, none are."""
+    """Examples are left out if the absolute value of their gradient is at most `trim` times the
+    weight of the position; if `trim` is below 0, none are left out."""
     subsample: float = 1.0
     """Share of the sequences that are drawn in every round."""
     negative_ratio: float = 0.0

@@ -167,8 +167,8 @@ class PairsByLabel:
     """
 
     probs: NDArray[np.float32]
-    """(K, M, K + 1) by [label, position, previous label], at most 1; the last is the marginal of
-    the label where a sequence begins, otherwise 0."""
+    """(K, M, K + 1) by [label, position, previous label], at most 1. The last entry for each
+    label and position is the marginal of the label where a sequence begins, and 0 elsewhere."""
     observed: NDArray[np.float64]
     """(N,) probability of the pair of given labels that ends at each position."""
     first_position: int

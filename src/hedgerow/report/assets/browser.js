@@ -68,7 +68,7 @@ class Browser {
       ([key]) => this.hasTruth || (key !== "errors" && key !== "share"),
     );
     const names = Object.fromEntries(sorts.map(([key, { name }]) => [key, name]));
-    if (!this.hasTruth) names.score = "mean log probability of its labels";
+    if (!this.hasTruth) names.score = "mean log probability of the predicted labels";
     const order = chooser("Order", Object.entries(names), (value) => this.change({ order: value }));
     const turn = make(
       "button",
