@@ -29,7 +29,7 @@ def check_base_scores_given(base_scores: Any, *, expected: bool, name: str) -> N
     if expected and base_scores is None:
         raise ValueError(
             f"{name} was fitted with base_scores and needs them here too; pass base_scores from "
-            "the same model as in training, or zeros for none"
+            "the same model as in training, or an array of zeros if there are none"
         )
     if base_scores is not None and not expected:
         raise ValueError(

@@ -136,8 +136,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
             Evaluation data, for early stopping and learning curves. After each round or iteration
-            ``eval_loss`` and ``eval_accuracy`` are added to ``history_``; for a list of two or more
-            ``eval_0_loss`` and so on; for a dict its keys replace ``eval``. A dict such as
+            ``eval_loss`` and ``eval_accuracy`` are added to ``history_``. With a list of two or
+            more eval sets, the names are ``eval_0_loss``, ``eval_1_loss`` and so on; with a dict,
+            its keys replace ``eval``. A dict such as
             ``{"X": X, "y": y, "parents": parents}`` instead of a tuple passes further arguments.
         init : fitted estimator of the same class, optional
             A model for a warm start. The trees of a `TreeCRF` are kept, and those of `n_rounds`

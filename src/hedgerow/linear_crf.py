@@ -99,11 +99,11 @@ class LinearCRF(Estimator):
         the model (see `order`) that end at a position where the attribute occurs in training; with
         `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
         parameters are equivalent if the patterns are all pairs of labels and nothing else, as by
-        default. With this parameter, the scores of labels and label patterns differ from
-        position to position, and time grows with their number A, about the number of labels plus
-        that of label patterns. Sequences are processed in batches that take up to 16 MiB of memory,
-        or 32 MiB with 8 or more threads; a sequence that does not fit is a batch by itself, and
-        takes up to 32 A bytes per position.
+        default. With this parameter, not only the scores of labels but also those of label patterns
+        differ from position to position. Time grows with the number A of scores per position, about
+        the number of labels plus the number of label patterns. Sequences are processed in batches
+        that take up to 16 MiB of memory, or 32 MiB with 8 or more threads; a sequence that does not
+        fit is a batch by itself, and takes up to 32 A bytes per position.
     random_state : int, RandomState or None, default None
         Seed for choosing the sequences that early stopping holds out (`validation_fraction`), and
         those on which ``decode="auto"`` tries the decoders; nothing else is random.

@@ -221,8 +221,8 @@ class TreeCRF(Estimator):
         position), a further split may be on ``head(P) & P: tag=verb`` (this P has the tag verb).
         Usually one literal is added at a time. One that only introduces a variable, such as
         ``head(P)``, says little by itself, so up to ``depth`` - 1 others are added together with it
-        (`depth` is that of `queries`). If `max_literals` is at most ``depth``, queries are not
-        extended.
+        (``depth`` is the parameter of the `RelationalFeatures` in `queries`). If `max_literals` is
+        at most ``depth``, queries are not extended.
     base : LinearCRF, TreeCRF or None, default None
         A model to train on top of: the trees are added to its scores. An unfitted base is trained
         by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the fitted copy.

@@ -248,7 +248,7 @@ def test_bad_columns_of_parents_are_refused():
     )
     refuse("X has only the column of parents, parents_column='a'", FRAME[["a"]], column="a")
     dicts = [[{"w": 1, "HEAD": 0}, {"w": 1}]]
-    refuse(r"but X\[0\] has no such key at position 1; give it to every", dicts, column="HEAD")
+    refuse(r"but X\[0\] has no such key at position 1; give every position", dicts, column="HEAD")
     refuse(r"but X\[0\] holds a list at position 0, where only a dict", [[["a"]]], column="HEAD")
     with pytest.raises(ValueError, match=re.escape("parents_column is 1.5; expected the name or")):
         GivenParents(column=1.5).check()

@@ -150,7 +150,7 @@ def test_a_lone_forest_is_cut_between_its_trees(make):
     assert "validation_loss" in crf.history_
     tied = [np.maximum(np.arange(len(FLAT)) - 2, -1)]
     tied[0][1] = 0
-    message = "would be held out, but its parents connect all positions; pass an eval_set"
+    message = "but it cannot be cut anywhere: every cut would separate a position from its parent"
     with pytest.raises(ValueError, match=message):
         quick(make, early_stopping_rounds=3).fit(*lone, parents=tied)
 

@@ -206,7 +206,7 @@ def base_scores_for_prediction_alone():
     "A",
     ValueError,
     "TreeCRF was fitted with base_scores and needs them here too; pass base_scores from",
-    "the same model as in training, or zeros for none",
+    "the same model as in training, or an array of zeros if there are none",
 )
 def base_scores_for_training_alone():
     crf = trees().fit(X, Y, base_scores=[np.zeros((len(y), 2)) for y in Y])

@@ -12,6 +12,7 @@ import pytest
 from hedgerow.labels import pin_known
 from hedgerow.labels.automaton import Automaton, PatternArcs, pair_automaton
 from hedgerow.trellis import (
+    Chain,
     NoPathError,
     Outputs,
     Scores,
@@ -217,6 +218,27 @@ def test_nan_and_inf_are_errors_that_name_the_place(potentials, value):
     all_refuse(replace(potentials, edges=edges), ValueError, f"an edge {where}")
     message = r"arc score is NaN or \+inf, from label 2 to label 1|score of arc \d+ is NaN or \+inf"
     all_refuse(replace(potentials, arcs=arcs), ValueError, message)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4, 9])
+def test_edges_may_forbid_label_pairs(n_labels):
+    rng = np.random.default_rng(n_labels)
+    nodes = rng.normal(size=(4, n_labels))
+    edges = rng.normal(size=(4, n_labels, n_labels))
+    edges[rng.random(edges.shape) < 0.3] = -np.inf
+    arcs = np.zeros((n_labels, n_labels))
+    scores = Scores(nodes, arcs, np.array([0, 4]), Chain(n_labels), edges=edges)
+    total, marginals = 0.0, np.zeros_like(nodes)
+    for labels in itertools.product(range(n_labels), repeat=4):
+        score = sum(nodes[t, k] for t, k in enumerate(labels))
+        score += sum(edges[t, labels[t - 1], labels[t]] for t in range(1, 4))
+        total += np.exp(score)
+        marginals[np.arange(4), labels] += np.exp(score)
+    found = forward_backward(scores)
+    np.testing.assert_allclose(found.log_z, [np.log(total)], rtol=1e-12)
+    np.testing.assert_allclose(found.marginals, marginals / total, rtol=1e-10)
+    codes = viterbi(scores)
+    assert np.isfinite(edges[np.arange(1, 4), codes[:-1], codes[1:]]).all()
 
 
 @with_edges

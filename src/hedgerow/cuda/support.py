@@ -53,9 +53,9 @@ def check_supported(
             raise ValueError(f"device='cuda' does not support {what}; pass device='cpu'")
     if not isinstance(data.trellis, Chain):
         raise ValueError(
-            "device='cuda' trains chains of order 1 with weights for at least a quarter of all "
-            f"label pairs, but this model's trellis is of type {type(data.trellis).__name__}; "
-            "pass device='cpu'"
+            "device='cuda' needs a first-order chain with weights for at least a quarter of all "
+            f"label pairs, but the labels of this model need a {type(data.trellis).__name__}; "
+            "lower min_pattern_count, list more pairs in label_patterns, or pass device='cpu'"
         )
 
 

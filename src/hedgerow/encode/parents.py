@@ -118,7 +118,7 @@ def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]],
             if key not in position:
                 raise ValueError(
                     f"parents_column is {key!r}, but X[{number}] has no such key at position {t}; "
-                    "give it to every position, None for a root, or "
+                    "give every position this key, with the value None for a root, or "
                     f"{PARENTS.argument_for(key)}"
                 )
             parents.append(position[key])

@@ -45,7 +45,8 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
         Where to draw; a new figure if it is None.
     metric : str, default "loss"
         What to plot: "loss", "accuracy", or the name of one of the metrics in ``eval_metric``.
-        These are available for eval sets only, and so is the accuracy of a `LinearCRF`.
+        The metrics in ``eval_metric`` are available for eval sets only, and so is the accuracy of a
+        `LinearCRF`.
 
     Returns
     -------

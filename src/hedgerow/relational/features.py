@@ -156,7 +156,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : Atoms, or list of sequences
-            The sequences; positions of a list are sets or lists of atoms.
+            The sequences. In a list of sequences, each position is a set or a list of atoms.
         y
             Not used.
         """

@@ -89,9 +89,9 @@ def deviance(
 
     The test assumes that answers are independent. Positions of a sequence are not, which makes
     p-values too small; nor are the answers of several models on one test set, which can make them
-    too large. ``dispersion="quasi"`` estimates from the data how much more or less these numbers
-    vary than if answers were independent. It needs several cells for each method, and its p-values
-    come from an F distribution.
+    too large. ``dispersion="quasi"`` estimates from the data how much more or less the numbers of
+    correct answers vary than if answers were independent. It needs several cells for each method,
+    and its p-values come from an F distribution.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
 def _why_whole(labelled: Labelled) -> str:
     """Why the only sequence cannot be cut anywhere."""
     if labelled.sequences.parents is not None:
-        return "its parents connect all positions"
+        return "it cannot be cut anywhere: every cut would separate a position from its parent"
     return (
         "it cannot be cut anywhere: there is no place in it where the constraints let one sequence "
         "end and another begin"

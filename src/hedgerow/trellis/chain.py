@@ -208,7 +208,7 @@ class Chain(Trellis):
         over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
 
     def empty_mixing(self, scores: Scores) -> Mixing | None:
-        """Arrays for `mixing`, or None for few labels without edges."""
+        """Arrays for `mixing`; None if there are few labels and no edges: it is computed later."""
         given = _core.posteriors_give_mixing(self.n_labels, scores.edges is not None)
         return allocate_mixing(scores) if given else None
 

@@ -65,7 +65,7 @@ class PairEdges(OutputEdges):
 
 @dataclass(frozen=True, eq=False)
 class PatternEdges(OutputEdges, LazyAttributes):
-    """The outputs are label patterns; an arc's score is the sum over the patterns it ends in."""
+    """The outputs are label patterns; an arc's score is the sum over those that it ends in."""
 
     trellis: Trellis
 

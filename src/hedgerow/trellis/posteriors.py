@@ -74,8 +74,9 @@ def forward_backward(
     labels
         (N,) codes; if given, their log-likelihoods are computed in the same pass.
     pairs
-        "sum" for the expected number of times each arc is taken, "each" also for the marginals of
-        label pairs at every position (of arcs if there are edges of arcs), None for neither.
+        "sum" for the expected number of times each arc is taken; "each" also for the marginals at
+        every position, of label pairs, or of arcs if the edges are scores of arcs; None for
+        neither.
     patterns
         Label patterns whose probabilities at every position are computed, given by the arcs that
         end in each of them.
