@@ -340,6 +340,7 @@ class TreeScoring:
             self.trellis,
             parents=sequences.parents,
             edge_shape=self._shape,
+            n_threads=self.n_threads,
         )
         if not self.columns.n_lags:
             return NodeScores(scores, self, sequences)
