@@ -258,7 +258,7 @@ def test_every_form_of_parameters_gives_the_same_file(make, tmp_path):
         # Python cannot copy the keys of a dict, and scikit-learn cannot clone what it cannot copy.
         for other in (crf, clone(loaded), *([] if name == "keys" else [clone(crf)])):
             assert saved(other.fit(X, LABELS), tmp_path) == files[name]
-        with pytest.raises(ValueError, match=r"2 after 2, which the parameter forbidden forbids"):
+        with pytest.raises(ValueError, match=r"2 after 2, which the parameter 'forbidden' forbids"):
             clone(loaded).fit([*X, np.zeros((2, 3))], [*LABELS, [2, 2]])
     assert len(set(files.values())) == 1
 

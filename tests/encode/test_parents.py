@@ -211,7 +211,7 @@ def test_bad_parents_of_other_forms_are_refused():
     frames = [FRAME[begin:end].drop(columns="group") for begin, end in pairwise(OFFSETS)]
     with pytest.raises(ValueError, match=r"parents_column 'HEAD' of X\[2\] at position 1 is 3"):
         encode(frames, parents=GivenParents(column="HEAD"))
-    message = r"is -1, but its .*If they are counted from 0, with -1 for a root, add 1 to each"
+    message = r"is -1, but its .*If parents are counted from 0, with -1 for a root, add 1 to each"
     with pytest.raises(ValueError, match=message):
         read(X, PARENTS, format="conllu")
     with pytest.raises(ValueError, match=re.escape("0 -> 1 -> 2 -> 3 -> 4 -> ..., positions")):

@@ -306,11 +306,11 @@ def test_known_labels_that_break_a_rule(estimator, order):
     for known, message in (
         (
             [[None] * 2, ["c", "b", "b"]],
-            "known[1][2] is 'b' after 'b', which the parameter forbidden forbids; correct the",
+            "known[1][2] is 'b' after 'b', which the parameter 'forbidden' forbids; correct the",
         ),
         (
             [[None, "a"], [None] * 3],
-            "known[0][1] is 'a' at the end of a sequence, which the parameter end_labels forbids",
+            "known[0][1] is 'a' at the end of a sequence, which the parameter 'end_labels' forbids",
         ),
     ):
         for method in every_prediction(crf):

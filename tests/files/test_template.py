@@ -108,8 +108,8 @@ def test_a_model_with_a_template(tmp_path):
         ),
         ("U01:100%\n", "line 1: '%' is not a macro"),
         ("# nothing\nB\n", r"the template has no line such as U00:%x\[0,0\]; add one"),
-        ("\nU01:%x[0,3]\n", "line 2: column 3 does not exist; the columns have no names and are"),
-        ("U01:%x[0,2]\n", "line 1: column 2 holds the labels, which cannot be features: 'U01:%x"),
+        ("\nU01:%x[0,3]\n", "3, which does not exist; the columns have no names and are numbered"),
+        ("U01:%x[0,2]\n", "uses column 2, the labels, which cannot be features"),
     ],
 )
 def test_what_is_no_template(tmp_path, text, message):

@@ -158,15 +158,15 @@ AWAY_FROM_B = [("A", "A"), ("B", "A"), ("B", "C")]
         (
             CHUNKS.classes,
             {"constraints": "BIO", "start_labels": ["I-NP", "I-VP"]},
-            "no label may begin a sequence under constraints='BIO' and the parameter start_labels; "
-            "known labels: 'B-NP'",
+            "no label may begin a sequence under constraints='BIO' and the parameter "
+            "'start_labels'; known labels: 'B-NP'",
         ),
         ("BI", {"constraints": "BILOU"}, "no label may end a sequence under constraints='BILOU'"),
         (
             "ABC",
             {"allowed": AWAY_FROM_B, "start_labels": "A", "end_labels": ["B", "C"]},
-            "no sequence can be labelled under the parameter allowed and the parameter "
-            "start_labels and the parameter end_labels: the labels that may end one ('B', 'C') "
+            "no sequence can be labelled under the parameter 'allowed' and the parameter "
+            "'start_labels' and the parameter 'end_labels': the labels that may end one ('B', 'C') "
             "cannot be reached from those that may start one ('A'); relax the constraints",
         ),
     ],
@@ -188,28 +188,28 @@ NO_WAY = "no labelling of the sequence up to y[1][2] that keeps the known labels
         (
             BIO | {"end_labels": "O"},
             [[4, 0], [0, 4]],
-            "y[0][1] is 'B-NP' at the end of a sequence, which the parameter end_labels forbids",
+            "y[0][1] is 'B-NP' at the end of a sequence, which the parameter 'end_labels' forbids",
         ),
         (
             BIO | {"start_labels": "O"},
             [[4, 0], [0, 4]],
-            "y[1][0] is 'B-NP' at the beginning of a sequence, which the parameter start_labels",
+            "y[1][0] is 'B-NP' at the beginning of a sequence, which the parameter 'start_labels'",
         ),
         (
             BIO | {"forbidden": [("O", "O")]},
             [[-1, 0], [4, 4]],
-            "y[1][1] is 'O' after 'O', which the parameter forbidden forbids; correct the labels",
+            "y[1][1] is 'O' after 'O', which the parameter 'forbidden' forbids; correct the labels",
         ),
         (
             {"allowed": [("O", "O")]},
             [[-1, 4], [0, 4]],
-            "y[1][1] is 'O' after 'B-NP', which the parameter allowed forbids; correct the labels",
+            "y[1][1] is 'O' after 'B-NP', which the parameter 'allowed' forbids; correct the",
         ),
         (
             # O, two labels at will and I-VP can be B-NP B-VP; with one at will there is no way.
             BIO | {"forbidden": [("O", "B-VP")]},
             [[4, -1, -1, 3], [4, -1, 3]],
-            f"{NO_WAY}constraints='BIO' and the parameter forbidden; correct the labels or relax",
+            f"{NO_WAY}constraints='BIO' and the parameter 'forbidden'; correct the labels or relax",
         ),
         (~np.eye(5, dtype=bool), [[0], [0, 1, 1]], "y[1][2] is 'B-VP' after 'B-VP', which a const"),
         (np.eye(5, dtype=bool), [[0], [0, -1, 1]], f"{NO_WAY}the constraints; correct"),

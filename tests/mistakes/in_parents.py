@@ -61,8 +61,8 @@ def heads_of_conllu_as_parents():
     "A",
     ValueError,
     "parents[0] at position 0 is -1, but its sequence has 3 positions; expected 1 to 3, counted",
-    "within the sequence, or 0 for a root. If they are counted from 0, with -1 for a root, add 1",
-    "to each, or in Python set parents_format='zero_based'",
+    "within the sequence, or 0 for a root. If parents are counted from 0, with -1 for a root, add",
+    "1 to each, or in Python set parents_format='zero_based'",
 )
 def parents_as_heads_of_conllu():
     trees(parents_format="conllu").fit(X, Y, parents=PARENTS)

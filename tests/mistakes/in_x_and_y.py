@@ -377,7 +377,7 @@ def weights_of_positions_in_lists():
 @mistake(
     "A",
     ValueError,
-    "y[0][1] is 'walk' after 'run', which the parameter forbidden forbids; correct the labels or",
+    "y[0][1] is 'walk' after 'run', which the parameter 'forbidden' forbids; correct the labels or",
     "relax the constraints",
 )
 def labels_that_break_a_rule():

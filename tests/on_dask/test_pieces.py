@@ -128,7 +128,9 @@ def test_columns_that_are_not_there_are_named():
         read(table, roles=ColumnRoles("day", "y"))
     with pytest.raises(ValueError, match=r"has no column 'w', which sample_weight names"):
         read(table, roles=ColumnRoles("day", "state", "w"))
-    with pytest.raises(ValueError, match="group_column and y name 'day', 'day'; expected diff"):
+    with pytest.raises(
+        ValueError, match="a column is used twice: group_column='day', y='day'; pass"
+    ):
         read(table, roles=ColumnRoles("day", "day"))
     with pytest.raises(ValueError, match=r"rows of a group are sorted by: position_col"):
         shuffle_frame(table, ColumnRoles("day", "state"))

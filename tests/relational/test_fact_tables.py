@@ -75,8 +75,16 @@ def test_keys_that_sequences_share():
     [
         ({"sequence": "dya"}, ValueError, "sequence is 'dya', but events has no such column; did"),
         ({"key": "x"}, ValueError, "key is 'x', but events has no such column; it has day, id, ls"),
-        ({"key": None}, ValueError, "references names 'after', whose values are keys of events, b"),
-        ({"references": ["oter"]}, ValueError, "references names 'oter', but no table has such a"),
+        (
+            {"key": None},
+            ValueError,
+            "references lists the column 'after', whose values are keys of",
+        ),
+        (
+            {"references": ["oter"]},
+            ValueError,
+            "references lists the column 'oter', which no table has",
+        ),
         ({"events": {"day": [], "id": []}}, ValueError, "events has no rows; expected one for eac"),
         (
             {"events": EVENTS | {"day": [1, 2, 1]}},

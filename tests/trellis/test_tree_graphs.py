@@ -387,5 +387,5 @@ def test_a_trellis_for_chains_alone_is_named():
     scores = random_graphs(np.random.default_rng(0), "order 1")
     own = type("Own", (Trellis,), {})
     own.__abstractmethods__ = frozenset()
-    with pytest.raises(NotImplementedError, match="Own is a trellis for chains only"):
+    with pytest.raises(NotImplementedError, match="Own does not support sequences with parents"):
         log_z(replace(scores, trellis=own()))

@@ -37,8 +37,8 @@ error.
 
 If labels look like chunks (B-NP, I-NP, O), it also prints the scores of chunks,
 counted as in the CoNLL evaluation script. For two models it prints the summary
-scores of both, without those of every label and chunk type, and the result of
-McNemar's test.
+scores of both and the result of McNemar's test, but not the scores of every
+label and chunk type.
 
 --bootstrap draws whole sequences with replacement, N times, and prints the 95 %
 confidence intervals of the main scores; with two models, the intervals and

@@ -108,10 +108,8 @@ class ColumnRoles:
                     f"{', '.join(map(repr, names))}"
                 )
         if len(set(given.values())) < len(given):
-            raise ValueError(
-                f"{' and '.join(given)} name {', '.join(map(repr, given.values()))}; expected "
-                "different columns"
-            )
+            shown = ", ".join(f"{role}={name!r}" for role, name in given.items())
+            raise ValueError(f"a column is used twice: {shown}; pass different columns")
 
     def features(self, frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         """All other columns."""

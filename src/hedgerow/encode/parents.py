@@ -30,7 +30,7 @@ NO_PARENT = np.iinfo(np.int64).min
 
 CONLLU = "If these are heads of CoNLL-U, counted from 1 with 0 for a root, set "
 ZERO_BASED = (
-    "If they are counted from 0, with -1 for a root, add 1 to each, or in Python set "
+    "If parents are counted from 0, with -1 for a root, add 1 to each, or in Python set "
     "parents_format='zero_based'"
 )
 

@@ -313,13 +313,14 @@ def _check_template(path: Path, recipe: Recipe) -> None:
             if column >= len(recipe.columns):
                 raise FileError(
                     path,
-                    f"column {column} does not exist; {list_columns(recipe.columns)}: {line!r}",
+                    f"{line!r} uses column {column}, which does not exist; "
+                    f"{list_columns(recipe.columns)}",
                     number,
                 )
             if column == recipe.label:
                 raise FileError(
                     path,
-                    f"column {column} holds the labels, which cannot be features: {line!r}",
+                    f"{line!r} uses column {column}, the labels, which cannot be features",
                     number,
                 )
 

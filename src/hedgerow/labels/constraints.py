@@ -297,16 +297,16 @@ def read_constraints(
                 "allowed is empty, which forbids every pair of labels; list the pairs that may "
                 "occur, or pass None to allow all"
             )
-        rules.append(("the parameter allowed", Constraints(flags, each, each)))
+        rules.append(("the parameter 'allowed'", Constraints(flags, each, each)))
     if forbidden is not None:
         flags = ~_read_pairs("forbidden", forbidden, labels)
-        rules.append(("the parameter forbidden", Constraints(flags, each, each)))
+        rules.append(("the parameter 'forbidden'", Constraints(flags, each, each)))
     if start_labels is not None:
         flags = _read_set("start_labels", start_labels, labels)
-        rules.append(("the parameter start_labels", Constraints(pairs, flags, each)))
+        rules.append(("the parameter 'start_labels'", Constraints(pairs, flags, each)))
     if end_labels is not None:
         flags = _read_set("end_labels", end_labels, labels)
-        rules.append(("the parameter end_labels", Constraints(pairs, each, flags)))
+        rules.append(("the parameter 'end_labels'", Constraints(pairs, each, flags)))
     if not rules:
         return None
     whole = Constraints(

@@ -227,14 +227,14 @@ def _check_columns(
             )
     if references and key is None:
         raise ValueError(
-            f"references names {references[0]!r}, whose values are keys of events, but no column "
-            "of events is the key; pass key=..."
+            f"references lists the column {references[0]!r}, whose values are keys of events, but "
+            "key is None; pass key=..., the name of the column of events with these keys"
         )
     known = {column for frame in (events, *tables.values()) for column in frame.columns}
     for name in references:
         if name not in known:
             raise ValueError(
-                f"references names {name!r}, but no table has such a column"
+                f"references lists the column {name!r}, which no table has"
                 + suggest(str(name), sorted(known))
             )
 

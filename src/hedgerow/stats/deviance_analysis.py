@@ -82,10 +82,10 @@ def deviance(
     """Test whether several methods are right equally often: analysis of deviance.
 
     Each method was trained on several training sets, and tested once or several times. A logistic
-    regression models the number of correct answers in each cell, that is, in one test of one model,
-    ``logit P(right) = delta(method) + sigma(block)``: some training sets are better than others,
-    whatever the method. It is compared with a regression without the methods: the difference of the
-    deviances has a chi-squared distribution if the methods are equally good.
+    regression models the number of correct answers in each cell (one test of one model) as
+    ``logit P(right) = delta(method) + sigma(block)``; there are blocks since some training sets are
+    better than others, whatever the method. It is compared with a regression without the methods:
+    the difference of the deviances has a chi-squared distribution if the methods are equally good.
 
     The test assumes that answers are independent. Positions of a sequence are not, which makes
     p-values too small; nor are the answers of several models on one test set, which can make them

@@ -6,13 +6,13 @@ The score of a labelling y of T positions is, for first-order chains,
 
 with arcs (K, K). With label patterns of more than two labels, arcs (A,) are those of an automaton:
 each of its states stands for the last labels, as many as the patterns need. Then ``arcs[y_{t-1},
-y_t]`` becomes ``arcs[a_t]``, where a_t is the arc for y_t from the state after the labels before t.
-An arc ends in a pattern if the labels of its state, followed by its own label, end with the
-pattern. The probability of a labelling is exp(score) / Z. All functions take a batch of sequences,
-concatenated: positions ``offsets[s]`` to ``offsets[s + 1]`` belong to sequence s. Scores may be any
-finite number, or -inf, which forbids a label or an arc; ``NoPathError`` is raised if a sequence has
-no possible labelling. Results do not depend on the number of threads, nor on the other sequences of
-the batch, to the last bit.
+y_t]`` becomes ``arcs[a_t]``: the labels before position t lead to a state, and a_t is the arc that
+leaves this state with the label y_t. An arc ends in a pattern if the labels of its state, followed
+by its own label, end with the pattern. The probability of a labelling is exp(score) / Z. All
+functions take a batch of sequences, concatenated: positions ``offsets[s]`` to ``offsets[s + 1]``
+belong to sequence s. Scores may be any finite number, or -inf, which forbids a label or an arc;
+``NoPathError`` is raised if a sequence has no possible labelling. Results do not depend on the
+number of threads, nor on the other sequences of the batch, to the last bit.
 
 If scores have parents, sequences are tree-shaped graphs: the previous label of a position is that
 of its parent, "t > 0" means "t is not a root", and the labels so far are those on the path from the

@@ -45,8 +45,8 @@ class TreeGraph(Inference):
             automaton = self.trellis.automaton.program
         elif not isinstance(self.trellis, Chain):
             raise NotImplementedError(
-                f"{type(self.trellis).__name__} is a trellis for chains only; sequences with "
-                "parents need Chain or AutomatonChain"
+                f"{type(self.trellis).__name__} does not support sequences with parents; pass a "
+                "Chain or an AutomatonChain of hedgerow.trellis"
             )
         parents = np.ascontiguousarray(scores.parents, dtype=np.int32)
         return _core.GraphScores(*kernel_arrays(scores), parents, automaton)

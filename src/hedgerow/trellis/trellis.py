@@ -167,7 +167,7 @@ class PairsByLabel:
     """
 
     probs: NDArray[np.float32]
-    """(K, M, K + 1) by [label, position, previous label], at most 1. The last entry for each
+    """(K, M, K + 1) probabilities by [label, position, previous label]. The last entry for each
     label and position is the marginal of the label where a sequence begins, and 0 elsewhere."""
     observed: NDArray[np.float64]
     """(N,) probability of the pair of given labels that ends at each position."""
