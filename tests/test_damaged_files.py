@@ -178,8 +178,11 @@ METADATA = [
 ]
 OWN_METADATA = {
     LinearCRF: [
-        ({"schema": {**NO_COLUMNS, "n_features": 1}}, "attributes cannot have columns"),
-        ({"schema": {**NO_COLUMNS, "names": []}}, "attributes cannot have columns"),
+        (
+            {"schema": {**NO_COLUMNS, "n_features": 1}},
+            "it lists columns, but its model has attributes",
+        ),
+        ({"schema": {**NO_COLUMNS, "names": []}}, "it lists columns, but its model has attributes"),
         *(({"n_iter": number}, "n_iter is not a valid number") for number in (None, -1, 10**400)),
         ({"n_iter": np.inf}, "the number Infinity"),
     ],

@@ -225,8 +225,14 @@ def test_bad_sample_weights(sample_weight, message):
         ([1.0, 2.0, 1.0], "class_weight is of type list; expected a dict of weights by label, "),
         (2.0, "class_weight is of type float; expected a dict of weights by label, 'balanced' or"),
         ("heavy", "class_weight is 'heavy'; expected 'balanced' or None"),
-        ({"d": 1.0}, "class_weight has the label 'd', which does not occur in y; its labels are"),
-        ({0: 1.0}, "class_weight has the label 0, which does not occur in y; its labels are 'a',"),
+        (
+            {"d": 1.0},
+            "class_weight has the label 'd', which does not occur in y; the labels of y are",
+        ),
+        (
+            {0: 1.0},
+            "class_weight has the label 0, which does not occur in y; the labels of y are 'a',",
+        ),
         ({"b": -2.0}, "class_weight['b'] is -2.0; expected a finite number of at least 0"),
         ({"b": np.nan}, "class_weight['b'] is nan; expected a finite number of at least 0"),
         ({"b": None}, "class_weight['b'] is None; expected a finite number of at least 0"),
@@ -238,5 +244,5 @@ def test_bad_class_weights(class_weight, message):
 
 def test_many_labels_are_not_all_listed():
     y = [list(range(12))]
-    with pytest.raises(ValueError, match=r"its labels are 0, 1, .*, 9, \.\.\.$"):
+    with pytest.raises(ValueError, match=r"the labels of y are 0, 1, .*, 9, \.\.\.$"):
         LinearCRF(class_weight={12: 1}).fit([np.eye(12)], y)

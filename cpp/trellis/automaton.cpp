@@ -94,8 +94,8 @@ void check_tables(const AutomatonTables& tables) {
     require(s <= n_labels
                 ? label == s - 1 && tables.failures[s] == 0
                 : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
-            "states must be the empty string, each label, then longer strings that end in their "
-            "failure state");
+            "states must be in this order: the empty string, each single label, longer strings, "
+            "which must end in the string of their failure state");
   }
   for (int a = 0; a < n_arcs; ++a) {
     require(tables.sources[a] >= 0 && tables.sources[a] < n_states && tables.targets[a] > 0 &&
@@ -109,7 +109,8 @@ void check_tables(const AutomatonTables& tables) {
     require(a < n_labels ? tables.sources[a] == 0 && tables.links[a] == -1
                          : tables.sources[a] > 0 && tables.links[a] >= 0 && tables.links[a] < a &&
                                tables.labels[tables.links[a]] == tables.labels[a],
-            "state 0 must have an arc for every label, other arcs a link to one before them");
+            "state 0 must have an arc for every label, and every other arc must link to an arc "
+            "before it");
   }
 }
 

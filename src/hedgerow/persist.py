@@ -203,7 +203,9 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
         is_same = named and _is_same(schema.to_json(), metadata["schema"])
         require(is_same, "its columns are not valid")
         no_columns = n_features == 0 and names is None
-        require(no_columns or schema.kind == "columns", "attributes cannot have columns")
+        require(
+            no_columns or schema.kind == "columns", "it lists columns, but its model has attributes"
+        )
     return schema
 
 

@@ -87,9 +87,10 @@ parents_format : {"zero_based", "conllu"}, default "zero_based"
     How parents are numbered: from 0, with -1 for a root; or from 1, with 0 for a root, like the
     heads in CoNLL-U files. None and NaN mark a root in both.
 queries : hedgerow.relational.RelationalFeatures or None, default None
-    If X contains facts: the transformer that turns them into queries, which are the attributes of
-    the model. ``queries_`` is the fitted copy. None: ``RelationalFeatures()`` if X is
-    `hedgerow.relational.Atoms`; lists whose positions are sets of facts need this parameter.
+    If X contains facts: the transformer that finds queries, which are conditions on facts. The
+    queries that hold at a position are its attributes. ``queries_`` is the fitted copy. None:
+    ``RelationalFeatures()`` if X is `hedgerow.relational.Atoms`; lists whose positions are sets of
+    facts need this parameter.
 class_weight : dict, "balanced" or None, default None
     Weight of each position in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term log
@@ -122,7 +123,7 @@ decode_ : {"viterbi", "marginal"}
 label_patterns_ : list of tuples of labels
     The label patterns that have weights.
 queries_ : hedgerow.relational.RelationalFeatures
-    The queries, fitted; only if X holds facts.
+    The fitted transformer with the queries; only if X holds facts.
 model_ : hedgerow.model.Model
     The trained model: labels, columns of X, potentials and a trellis.
 """

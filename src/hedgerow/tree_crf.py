@@ -66,8 +66,8 @@ class TreeCRF(Estimator):
     n_rounds : int, default 200
         Number of rounds.
     learning_rate : float or None, default None
-        Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting; with a
-        line search 0.1, or 1 along conjugate directions. Without a line search, a step that would
+        Every step is multiplied by this factor. None: 0.3 (1 for first-order boosting); with a line
+        search 0.1 (1 if `direction` is "conjugate"). Without a line search, a step that would
         increase the training loss is halved until it does not (backtracking).
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
@@ -471,8 +471,8 @@ class TreeCRF(Estimator):
             - ``missing``: where missing values go, "left", "right" or "both";
             - ``left_share``: if ``missing`` is "both", the share of missing values that goes left
               (NaN otherwise);
-            - ``surrogates``: a tuple of other splits, as text; if the value of this one is missing,
-              it is replaced by the first of them whose own value is known;
+            - ``surrogates``: a tuple of substitutes for the split, as text; where the feature of
+              the split is missing, the first substitute whose feature is known decides;
             - ``outside``: where positions beyond the ends of the sequence go, "left" or "right";
             - ``value`` that a leaf adds to the score of the label, or that a split would add if it
               were a leaf;

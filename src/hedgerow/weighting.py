@@ -117,8 +117,8 @@ def class_weights(
     for label, weight in class_weight.items():
         if label not in classes:
             raise ValueError(
-                f"class_weight has the label {label!r}, which does not occur in y; its labels are "
-                f"{', '.join(map(repr, classes[:10]))}{', ...' if len(classes) > 10 else ''}"
+                f"class_weight has the label {label!r}, which does not occur in y; the labels of "
+                f"y are {', '.join(map(repr, classes[:10]))}{', ...' if len(classes) > 10 else ''}"
             )
         check_number(f"class_weight[{label!r}]", weight, minimum=0)
         if weight > LARGEST:

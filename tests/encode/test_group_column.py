@@ -108,7 +108,7 @@ def test_a_model_remembers_it(make, tmp_path):
         (
             [[pd.DataFrame(TABLE)]],
             1,
-            "X[0] contains DataFrame instead of rows, so it has no grou",
+            "the entries of X[0] are not rows but of type DataFrame, so there is no column",
         ),
         ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
         (IDS[:, None], 0, "X has only the column of group ids, group_column=0; at least one"),

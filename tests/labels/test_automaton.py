@@ -154,7 +154,7 @@ def test_an_automaton_can_be_pickled_and_copied(again, used):
         ("failures", 0, 0, "state 0 must not have a failure state"),
         ("failures", 1, 1, "a failure state must come before its state"),
         ("failures", 2, -1, "a failure state must come before its state"),
-        ("last_labels", 1, 1, "states must be the empty string, each label, then"),
+        ("last_labels", 1, 1, "states must be in this order: the empty string"),
         ("last_labels", 3, 1, "longer strings that end in their failure state"),
         ("sources", 4, 4, "an arc leads out of range"),
         ("targets", 4, 4, "an arc leads out of range"),

@@ -94,7 +94,8 @@ def balanced_misspelt():
 @mistake(
     "A",
     ValueError,
-    "class_weight has the label 'swim', which does not occur in y; its labels are 'run', 'walk'",
+    "class_weight has the label 'swim', which does not occur in y; the labels of y are 'run',",
+    "'walk'",
 )
 def a_weight_of_a_class_that_does_not_exist():
     trees(class_weight={"swim": 2.0}).fit(X, Y)

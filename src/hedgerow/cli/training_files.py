@@ -156,8 +156,8 @@ def connect(options: argparse.Namespace) -> Iterator[Any]:
             client = Client(options.cluster, timeout=30)
         except (OSError, ValueError) as error:
             raise CommandError(
-                f"there is no Dask scheduler at {options.cluster}: {error}; start one with dask "
-                "scheduler, or give --workers N for workers on this machine"
+                f"there is no Dask scheduler at {options.cluster}: {error}; start one with the "
+                "command 'dask scheduler', or give --workers N for workers on this machine"
             ) from error
         with client:
             yield client

@@ -101,8 +101,8 @@ def split_off(
     if isinstance(block, list | tuple) and not all(map(is_row, block)):
         role, column = next(iter(columns.items()))
         raise ValueError(
-            f"{where} contains {type(block[0]).__name__} instead of rows, so it has no "
-            f"{role.parameter}={column!r}; pass one table, or a list of sequences"
+            f"the entries of {where} are not rows but of type {type(block[0]).__name__}, so there "
+            f"is no column for {role.parameter}={column!r}; pass one table, or a list of sequences"
         )
     names = list(block.columns) if isinstance(block, nw.DataFrame) else None
     n_columns = min(map(len, block)) if isinstance(block, list | tuple) else block.shape[1]

@@ -84,12 +84,13 @@ class Explanation:
     def transitions(self) -> Any:
         """Contributions of the label patterns through this position, as a table.
 
-        The neighbours have their predicted labels. Columns: ``offset`` of the position where the
-        patterns end; ``labels`` up to there; ``weight``, the total weight of the patterns that end
-        there; ``weight_against``, the same with the other label at this position; and
-        ``contribution``, the difference. Weights of attributes for label pairs and patterns are
-        included. In a tree-shaped graph, patterns follow the path from a root: the offset is a
-        number of generations, and a column ``end`` has the position where the patterns end.
+        They are computed with the predicted labels at the neighbouring positions. Columns:
+        ``offset`` of the position where the patterns end; ``labels`` up to there; ``weight``, the
+        total weight of the patterns that end there; ``weight_against``, the same with the other
+        label at this position; and ``contribution``, the difference. Weights of attributes for
+        label pairs and patterns are included. In a tree-shaped graph, patterns follow the path from
+        a root: the offset is a number of generations, and a column ``end`` has the position where
+        the patterns end.
         """
         return self.transition_table.to(self.output)
 

@@ -45,7 +45,7 @@ class LabelScores:
 def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> LabelScores:
     """Compare labels position by position.
 
-    Labels may occur only in y_true or only in y_pred. Positions whose true label is None, NaN or NA
+    A label need not occur in both y_true and y_pred. Positions whose true label is None, NaN or NA
     are left out.
 
     Parameters

@@ -151,7 +151,10 @@ class Accuracy:
         return terms
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
-        """Q'(margin) at the label y_t, and minus that at its rival; equal rivals share it."""
+        """Q'(margin) at the label y_t, where margin = p(y_t) - max_{k != y_t} p(k).
+
+        At the label k with this maximum it is -Q'(margin), shared equally if there are several.
+        """
         slopes = np.empty_like(marginals)
         _core.fill_accuracy_gradient(marginals, labels, weights, self.sharpness, slopes)
         return slopes

@@ -127,7 +127,7 @@ class OfMarginals(TrainingObjective):
 
     @property
     def warm_fifths(self) -> int:
-        """Four for F1, otherwise one.
+        """How many fifths of the rounds are warm-up rounds: four for F1, otherwise one.
 
         F1 learns frequent labels slowly, so the warm-up rounds have to learn them.
         """

@@ -81,7 +81,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     max_variables : int, default 4
         Maximum number of variables of a query.
     max_bindings : int, default 64
-        Maximum number of ways to bind the variables of a query that are tried at a position, in the
+        At each position, at most this many ways to bind the variables of a query are tried, in the
         order of the facts. A query that only later bindings satisfy is not found.
     max_queries : int, default 100000
         If more queries are found, `fit` raises an error with advice.
@@ -213,7 +213,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return more
 
     def rows(self, facts: Facts, index: Any) -> SparseRows:
-        """Sparse rows of the queries that hold at each position; an index numbers their names."""
+        """Sparse rows of the queries that hold at each position, as numbered by ``index``."""
         found = self.find(facts.database)
         positions = facts.find_positions(found.positions)
         inside = positions >= 0

@@ -123,8 +123,8 @@ def write_report(
     Returns
     -------
     list of str
-        Notes about what the page leaves out, such as sequences if there are very many; they are
-        also on the page.
+        Notes about what the page leaves out, such as sequences if there are very many. The page
+        shows these notes too.
 
     Examples
     --------

@@ -197,7 +197,7 @@ class AutomatonChain(Trellis):
         weights: NDArray[np.float64] | None,
         n_threads: int,
     ) -> Mixing:
-        """Estimates of the bounds, from a first-order chain that resembles this one."""
+        """Estimates of the bounds on the curvature, from a similar first-order chain."""
         arcs, edges = average_pair_scores(self.automaton, scores.arcs, arc_sums), scores.edges
         if edges is not None and edges.ndim == 2:
             edges = average_edges(self.automaton, edges, arc_sums, n_threads)
