@@ -330,7 +330,7 @@ TEST(wrong_tables) {
   check_wrong(&Grammar::targets, 3, 1 << 30, "an arc leads out of range");
   check_wrong(&Grammar::labels, 3, -1, "an arc leads out of range");
   check_wrong(&Grammar::sources, 4, 1, "arcs must be sorted");
-  check_wrong(&Grammar::links, 4, 1 << 30, "a link to one before them");
+  check_wrong(&Grammar::links, 4, 1 << 30, "every other arc must link to an arc before it");
 }
 
 }  // namespace

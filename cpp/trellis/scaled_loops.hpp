@@ -310,7 +310,7 @@ HEDGEROW_INLINE LikelyLabel find_likely(const double* marginals, int stride, dou
   Lanes others = broadcast(0.0), label = broadcast(0.0);
   for_each_vector<Wide>(stride, [&]<class Vector>(int k) HEDGEROW_INLINE_LAMBDA {
     const Vector probs = load_as<Vector>(marginals + k);
-    const Vector below = broadcast_to<Vector>(largest) - probs, zero = broadcast_to<Vector>(0.0);
+    const Vector below = broadcast_to<Vector>(largest) - probs;
     const Vector labels = load_as<Vector>(kNumbers) + broadcast_to<Vector>(k);
     add_parts(where_positive(below, probs), others);
     add_parts(labels - where_positive(below, labels), label);

@@ -219,7 +219,7 @@ def test_constraints_hold_between_parents_and_children():
         parents = parents_of([len(rows)])
         pairs = [(labels[p], labels[t]) for t, p in enumerate(parents.tolist()) if p >= 0]
         assert not set(pairs) & set(never)
-    with pytest.raises(ValueError, match="forbidden forbids"):
+    with pytest.raises(ValueError, match="'forbidden' forbids"):
         TreeCRF(n_rounds=1, forbidden=[("b", "b"), ("a", "a"), ("c", "c")]).fit(*make_data())
 
 
