@@ -117,7 +117,7 @@ def tag_sequences(sentence: Sentence, at: int) -> Iterator[str]:
 
 
 def word_tags(sentence: Sentence, at: int) -> Iterator[str]:
-    """A word together with a part of speech: both here, or one of them next to it."""
+    """A word and a part of speech: both at this place, or one of them at a neighbouring one."""
     before, here, after = (token_at(sentence, at + offset) for offset in (-1, 0, 1))
     yield f"word/tag={here.word}/{here.tag}"
     yield f"word-1/tag={before.word}/{here.tag}"

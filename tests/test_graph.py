@@ -97,5 +97,7 @@ def test_labels_that_cannot_be_completed_name_the_subtree():
     allowed = np.array([[True, False], [False, True]])  # all labels of a tree are the same
     rules = Constraints(allowed, np.ones(2, bool), np.ones(2, bool))
     codes = np.array([0, -1, 1, -1, -1, -1, -1], np.int32)
-    with pytest.raises(ValueError, match=r"no labelling of the subtree at y\[0\]\[1\] that keeps"):
+    with pytest.raises(
+        ValueError, match=r"the subtree at y\[0\]\[1\] cannot be labelled: no labels"
+    ):
         rules.check(codes, sequences, labels)

@@ -30,8 +30,8 @@ class DataWarning(UserWarning):
     - labels that the model does not know, and training data with a single label;
     - an ``eval_metric`` or ``early_stopping_metric`` without evaluation data;
     - a training set so small that the one sequence held out is a large share of it;
-    - a search by `hedgerow.relational.RelationalFeatures` that ended at its limit,
-      ``max_queries``.
+    - trees that no longer extend queries, since there are ``max_queries`` of them, see
+      `hedgerow.relational.RelationalFeatures`.
 
     ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them; ``"error"``
     instead of ``"ignore"`` turns them into errors.

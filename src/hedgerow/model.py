@@ -433,7 +433,7 @@ class Model(LazyAttributes):
             where = f"sequence {dead_end[0]}" if sequences.flat else f"X[{dead_end[0]}]"
             part = f"positions 0 to {dead_end[1]}" if dead_end[1] else "position 0"
             if sequences.parents is not None:
-                part = f"position {dead_end[1]} and those below it"
+                part = f"position {dead_end[1]} and of the positions below it"
             raise ValueError(
                 f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
                 f"labels of {part} satisfy the constraints; leave it out or relax the constraints"

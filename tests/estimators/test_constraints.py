@@ -246,8 +246,8 @@ def test_an_eval_set_that_breaks_a_rule(make):
     crf = make(forbidden=[("O", "B-X"), ("I-X", "I-X")], constraints="BIO")
     good, bad = [["B-X", "I-X", "O"], ["O", "O"]], [["O", None, "I-X"], ["O", "O"]]
     message = (
-        "in eval_set: no labelling of the sequence up to y[0][2] that keeps the known labels "
-        "satisfies constraints='BIO'"
+        "in eval_set: the sequence up to y[0][2] cannot be labelled: no labels that agree with the "
+        "known ones satisfy constraints='BIO'"
     )
     refuses(ValueError, message, crf.fit, X3, good, eval_set=(X3, bad))
 

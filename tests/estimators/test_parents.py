@@ -204,6 +204,6 @@ def test_permutation_leaves_parents_alone(make):
 def test_graphs_that_cannot_be_labelled(make):
     rules = {"start_labels": ["a"], "end_labels": ["b"]}
     crf = quick(make, **rules).fit([np.zeros((3, 1))], [["a", "b", "b"]], parents=[[-1, 0, 0]])
-    message = "X[0], of length 1, cannot be labelled: no labels of position 0 and those below it"
+    message = "X[0], of length 1, cannot be labelled: no labels of position 0 and of the "
     with pytest.raises(ValueError, match=re.escape(message)):
         crf.predict([np.zeros((1, 1)), np.zeros((3, 1))], parents=[[-1], [1, -1, 1]])

@@ -176,7 +176,7 @@ def test_rules_that_leave_nothing(classes, rules, message):
 
 
 BIO = {"constraints": "BIO"}
-NO_WAY = "no labelling of the sequence up to y[1][2] that keeps the known labels satisfies "
+NO_WAY = "up to y[1][2] cannot be labelled: no labels that agree with the known ones satisfy "
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ class Constraints:
             position = int(sequences.offsets[dead_end[0]]) + dead_end[1]
             part = "sequence up to" if sequences.parents is None else "subtree at"
             raise ValueError(
-                f"no labelling of the {part} {place(sequences, position, name)} that keeps the "
-                f"known labels satisfies {self._names()}; {RELAX}"
+                f"the {part} {place(sequences, position, name)} cannot be labelled: no labels that "
+                f"agree with the known ones satisfy {self._names()}; {RELAX}"
             )
 
     def _broken(self, codes: NDArray[np.int32], sequences: Sequences) -> NDArray[np.bool_]:

@@ -94,7 +94,7 @@ class Targets(LazyAttributes):
         return SumGrid(self.bound).share(counts, self.comm)
 
     def round(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected counts of positions, rounded to multiples of `SumGrid.unit` for `bound`."""
+        """Expected counts of positions, rounded to multiples of the unit of `bound`."""
         return SumGrid(self.bound).round(counts)
 
     @lazy

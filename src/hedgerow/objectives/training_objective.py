@@ -48,7 +48,7 @@ class Slopes:
     bound: float
     """Upper bound on sums of slopes over all workers.
 
-    Slopes of arcs are multiples of `SumGrid.unit` for this bound.
+    Slopes of arcs are multiples of a unit that it determines, see `hedgerow.exact_sums`.
     """
 
 
@@ -160,7 +160,7 @@ class Measured(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no marginals of edges")
 
     def edge_counts(self) -> EdgeCounts | PairCounts | None:
-        """Counts from which the slopes of the edges are computed; None if they are not counts."""
+        """Counts from which the slopes of the edges are computed; None if there are none."""
         return None
 
     def observed_codes(self) -> NDArray[np.int32] | None:
@@ -176,7 +176,7 @@ class Measured(ABC):
         """Gradient of the loss with respect to all scores; may be called only once.
 
         ``out`` (N, K) receives the slopes of the nodes. Without it, they may overwrite the
-        marginals; those of the edges always may.
+        marginals of the nodes. The slopes of the edges may always overwrite those of the edges.
         """
 
 

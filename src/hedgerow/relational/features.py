@@ -84,7 +84,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         At each position, at most this many ways to bind the variables of a query are tried, in the
         order of the facts. A query that only later bindings satisfy is not found.
     max_queries : int, default 100000
-        If more queries are found, `fit` raises an error with advice.
+        If more queries are found, `fit` raises an error with advice. Trees that extend queries
+        stop at this number, with a warning.
 
     Attributes
     ----------

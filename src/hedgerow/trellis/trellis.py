@@ -190,8 +190,8 @@ class EdgeContexts:
     labels: NDArray[np.int32]
     """(E,) the label that an arc leads to; -1 if it is only taken where a sequence begins."""
     before: NDArray[np.uint8]
-    """(E, L) 1 + the label one position before, two positions before and so on; 0 if an arc does
-    not depend on it."""
+    """(E, L) 1 + the code of a previous label, one column for each distance: one position before,
+    two positions before and so on; 0 if an arc does not depend on that label."""
 
 
 class Inference(ABC):
