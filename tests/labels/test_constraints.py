@@ -255,7 +255,7 @@ def check_dead_end(constraints, lengths, codes):
         constraints.check(codes, sequences_of(*lengths), labels)
         return
     place = (
-        "a constraint forbids|satisfies the constraints"
+        "a constraint forbids|satisfy the constraints"
         if (codes < 0).any()
         else re.escape("y[{}][{}] is".format(*dead_end))
     )
