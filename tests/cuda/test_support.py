@@ -70,7 +70,7 @@ def test_a_trellis_of_another_kind():
             return build_trellis(grammar)
 
     rows, labels = np.arange(40.0).reshape(-1, 2), np.arange(20)
-    with pytest.raises(ValueError, match="but this model has weights for fewer"):
+    with pytest.raises(ValueError, match="label pairs, which this model does not have"):
         Other(device="cuda", decode="viterbi", min_pattern_count=1).fit([rows], [labels])
 
 

@@ -54,8 +54,8 @@ def check_supported(
     if not isinstance(data.trellis, Chain):
         raise ValueError(
             "device='cuda' needs a first-order chain with weights for at least a quarter of all "
-            "label pairs, but this model has weights for fewer; lower min_pattern_count, list more "
-            "pairs in label_patterns, or pass device='cpu'"
+            "label pairs, which this model does not have; lower min_pattern_count, list more pairs "
+            "in label_patterns, or pass device='cpu'"
         )
 
 

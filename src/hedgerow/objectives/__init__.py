@@ -1,7 +1,7 @@
 """Objectives: from scores, via marginals, to a loss and its gradient.
 
-Slopes are the gradient of the loss with respect to the scores. From these,
-models compute the gradient with respect to their weights, or grow trees.
+Slopes are the gradient of the loss with respect to the scores. From these, models compute the
+gradient with respect to their weights, or grow trees.
 """
 
 from hedgerow.objectives.choice import ObjectiveParameters, read_objective

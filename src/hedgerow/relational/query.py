@@ -99,8 +99,7 @@ class _Names:
             return f"position {self._term(terms[0])}"
         offset = terms[0].number
         known = {0: "this position", -1: "the previous position", 1: "the next position"}
-        side = "before" if offset < 0 else "after"
-        return known.get(offset) or f"the position {abs(offset)} steps {side}"
+        return known.get(offset) or f"the position {abs(offset)} steps {_side(offset)}"
 
     def statement(self, literal: Literal) -> str:
         """A literal without the position that it is about."""
@@ -119,8 +118,11 @@ class _Names:
         if term.kind == SLOT:
             return json.dumps(self._constants[term.number], ensure_ascii=False)
         known = {0: "here", -1: "previous", 1: "next"}
-        side = "before" if term.number < 0 else "after"
-        return known.get(term.number) or f"{abs(term.number)} {side}"
+        return known.get(term.number) or f"{abs(term.number)} {_side(term.number)}"
+
+
+def _side(offset: int) -> str:
+    return "before" if offset < 0 else "after"
 
 
 def _quote_if_needed(text: str) -> str:

@@ -27,7 +27,7 @@ class AutomatonChain(Trellis):
         Its patterns are the P label patterns, then forbidden label pairs, then label pairs without
         a score.
     n_weighted : int or None
-        P; None: all patterns of the automaton are label patterns.
+        The number P; None: all patterns of the automaton are label patterns.
     constraints : Constraints or None
         The constraints.
     """
